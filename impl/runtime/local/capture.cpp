@@ -1,0 +1,137 @@
+// Stream capture, by the rules of CUDA: the numbers in comments are rules that conformance cases name.
+#include <algorithm>
+#include <cstring>
+
+#include "impl/runtime/local/rank.h"
+
+namespace gatherfuzz {
+
+void RankRuntime::invalidate(int capture) { captures_[static_cast<std::size_t>(capture)].invalidated = true; }
+
+// Rule 5: what may not be captured invalidates every capture involved.
+void RankRuntime::fail_in_capture(StreamId stream, Error error, const std::string& what) {
+  if (streams_[stream].capture >= 0) invalidate(streams_[stream].capture);
+  throw RuntimeError(error, what + " (stream " + streams_[stream].name + ")");
+}
+
+bool RankRuntime::any_blocking_stream_captures() const {
+  for (const Stream& s : streams_)
+    if (s.capture >= 0 && s.kind == StreamKind::blocking) return true;
+  return false;
+}
+
+void RankRuntime::check_stream(StreamId stream) {
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
+  if (stream == 0 && any_blocking_stream_captures()) {  // rule 22
+    for (const Stream& s : streams_)
+      if (s.capture >= 0 && s.kind == StreamKind::blocking) invalidate(s.capture);
+    throw RuntimeError(Error::stream_capture_implicit, "the legacy stream is used while a blocking stream captures");
+  }
+  const int capture = streams_[stream].capture;
+  if (capture >= 0 && captures_[static_cast<std::size_t>(capture)].invalidated)  // rule 6
+    throw RuntimeError(Error::stream_capture_invalidated, std::string("stream ") + streams_[stream].name);
+}
+
+bool RankRuntime::capturing(StreamId stream) const { return streams_[stream].capture >= 0; }
+
+void RankRuntime::begin_capture(StreamId stream, CaptureMode mode, int host_thread) {
+  if (stream == 0)  // rule 1
+    throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot capture");
+  check_stream(stream);
+  if (streams_[stream].capture >= 0)
+    throw RuntimeError(Error::illegal_state, std::string("stream ") + streams_[stream].name + " captures already");
+  Capture capture;
+  capture.origin = stream;
+  capture.mode = mode;
+  capture.host_thread = host_thread;
+  captures_.push_back(std::move(capture));
+  streams_[stream].capture = static_cast<int>(captures_.size()) - 1;
+  streams_[stream].tail.clear();
+}
+
+// Rule 7: nothing executes; rule 34: the op's scalars and addresses are copied and never looked at again.
+void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op, Site site) {
+  Stream& s = streams_[stream];
+  GraphExec& graph = *captures_[static_cast<std::size_t>(s.capture)].graph;
+  const std::size_t unit = sizeof(std::max_align_t);
+  GraphNode node;
+  node.type = &type;
+  node.offset = static_cast<uint32_t>(graph.storage.size() * unit);
+  node.stream = stream;
+  node.site = site;
+  node.after = s.tail;
+  graph.storage.resize(graph.storage.size() + (type.size + unit - 1) / unit);
+  std::memcpy(reinterpret_cast<std::byte*>(graph.storage.data()) + node.offset, op, type.size);
+  graph.nodes.push_back(std::move(node));
+  s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
+}
+
+void RankRuntime::join_capture(StreamId stream, const Event& event) {
+  Stream& s = streams_[stream];
+  if (event.capture < 0)  // rule 17
+    fail_in_capture(stream, Error::stream_capture_isolation, "wait for an event recorded outside of the capture");
+  if (!captures_[static_cast<std::size_t>(event.capture)].graph)
+    throw RuntimeError(Error::captured_event, "wait for an event recorded in a capture that has ended");
+  if (s.capture >= 0 && s.capture != event.capture) {  // rule 18
+    invalidate(event.capture);
+    fail_in_capture(stream, Error::stream_capture_merge, "wait for an event of another capture");
+  }
+  if (s.capture < 0) {  // rule 16
+    s.capture = event.capture;
+    s.tail.clear();
+  }
+  for (const uint32_t node : event.tail)  // rule 19: its own earlier items plus the event's
+    if (std::find(s.tail.begin(), s.tail.end(), node) == s.tail.end()) s.tail.push_back(node);
+}
+
+// Rule 4: every stream's last work must lie before what the origin stream ends with.
+bool RankRuntime::all_joined(int capture) const {
+  const Capture& c = captures_[static_cast<std::size_t>(capture)];
+  std::vector<bool> before_end(c.graph->nodes.size(), false);
+  std::vector<uint32_t> open = streams_[c.origin].tail;
+  while (!open.empty()) {
+    const uint32_t node = open.back();
+    open.pop_back();
+    if (before_end[node]) continue;
+    before_end[node] = true;
+    for (const uint32_t earlier : c.graph->nodes[node].after) open.push_back(earlier);
+  }
+  for (const Stream& s : streams_) {
+    if (s.capture != capture) continue;
+    for (const uint32_t node : s.tail)
+      if (!before_end[node]) return false;
+  }
+  return true;
+}
+
+GraphId RankRuntime::end_capture(StreamId stream, int host_thread) {
+  const int index = streams_[stream].capture;
+  if (index < 0) throw RuntimeError(Error::illegal_state, std::string("stream ") + streams_[stream].name + " does not capture");
+  Capture& capture = captures_[static_cast<std::size_t>(index)];
+  if (capture.origin != stream) {  // rule 2
+    invalidate(index);
+    throw RuntimeError(Error::stream_capture_unmatched, std::string("the capture began on stream ") +
+                                                            streams_[capture.origin].name + ", not on " +
+                                                            streams_[stream].name);
+  }
+  if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread)  // rule 3
+    throw RuntimeError(Error::stream_capture_wrong_thread, "the capture was begun by another thread");
+  const bool joined = all_joined(index);
+  std::string unjoined;
+  for (Stream& s : streams_) {
+    if (s.capture != index) continue;
+    if (&s != &streams_[capture.origin]) unjoined += std::string(unjoined.empty() ? "" : ", ") + s.name;
+    s.capture = -1;
+    s.tail.clear();
+  }
+  std::unique_ptr<GraphExec> graph = std::move(capture.graph);
+  if (capture.invalidated)  // rule 6: the error and no graph; the streams are usable again
+    throw RuntimeError(Error::stream_capture_invalidated, "the capture was invalidated earlier");
+  if (!joined)
+    throw RuntimeError(Error::stream_capture_unjoined, "work on " + unjoined + " was not joined to the origin stream " +
+                                                           streams_[stream].name);
+  graphs_.push_back(std::move(graph));
+  return static_cast<GraphId>(graphs_.size());
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,108 @@
+#include "impl/runtime/local/fiber.h"
+
+#include <cstdint>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define GATHERFUZZ_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GATHERFUZZ_ASAN 1
+#endif
+#endif
+#ifdef GATHERFUZZ_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{512} << 10;
+
+std::vector<std::unique_ptr<std::byte[]>>& spare_stacks() {
+  static thread_local std::vector<std::unique_ptr<std::byte[]>> stacks;
+  return stacks;
+}
+
+std::unique_ptr<std::byte[]> take_stack() {
+  auto& spare = spare_stacks();
+  if (spare.empty()) return std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
+  auto stack = std::move(spare.back());
+  spare.pop_back();
+  return stack;
+}
+
+}  // namespace
+
+Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), stack_(take_stack()) {
+  getcontext(&inside_);
+  inside_.uc_stack.ss_sp = stack_.get();
+  inside_.uc_stack.ss_size = kStackBytes;
+  inside_.uc_link = nullptr;
+  const auto self = reinterpret_cast<uintptr_t>(this);
+  makecontext(&inside_, reinterpret_cast<void (*)()>(&Fiber::enter), 2, static_cast<unsigned>(self >> 32),
+              static_cast<unsigned>(self));
+}
+
+Fiber::~Fiber() {
+  cancel();
+  spare_stacks().push_back(std::move(stack_));
+}
+
+void Fiber::enter(unsigned high, unsigned low) {
+  reinterpret_cast<Fiber*>((static_cast<uintptr_t>(high) << 32) | low)->run();
+}
+
+void Fiber::run() {
+#ifdef GATHERFUZZ_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, &outside_bottom_, &outside_size_);
+#endif
+  try {
+    body_();
+  } catch (const FiberCancelled&) {
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  done_ = true;
+  switch_out(true);
+}
+
+void Fiber::switch_in() {
+#ifdef GATHERFUZZ_ASAN
+  __sanitizer_start_switch_fiber(&fake_stack_outside_, stack_.get(), kStackBytes);
+#endif
+  swapcontext(&outside_, &inside_);
+#ifdef GATHERFUZZ_ASAN
+  __sanitizer_finish_switch_fiber(fake_stack_outside_, nullptr, nullptr);
+#endif
+}
+
+void Fiber::switch_out([[maybe_unused]] bool last) {
+#ifdef GATHERFUZZ_ASAN
+  __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_inside_, outside_bottom_, outside_size_);
+#endif
+  swapcontext(&inside_, &outside_);
+#ifdef GATHERFUZZ_ASAN
+  __sanitizer_finish_switch_fiber(fake_stack_inside_, &outside_bottom_, &outside_size_);
+#endif
+}
+
+void Fiber::resume() {
+  if (done_) return;
+  started_ = true;
+  switch_in();
+}
+
+void Fiber::leave() {
+  switch_out(false);
+  if (cancelled_) throw FiberCancelled{};
+}
+
+void Fiber::cancel() {
+  if (!started_ || done_) return;
+  cancelled_ = true;
+  switch_in();
+}
+
+}  // namespace gatherfuzz

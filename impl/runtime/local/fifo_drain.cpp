@@ -1,0 +1,162 @@
+// The default drain: each rank's queue in issue order. Events need no attention then: whatever is waited for was issued
+// before.
+#include "impl/runtime/local/rank.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+std::string say(const OpRef& ref) {
+  const CollectiveCall call = describe_collective(*ref.type, ref.op);
+  return std::string(call.type->name) + " (" + std::to_string(call.count) + " x " + name_of(call.dtype) + ")";
+}
+
+}  // namespace
+
+std::string Drain::describe_wait(const std::vector<const OpRef*>& blocked) const {
+  std::string text;
+  for (std::size_t r = 0; r < blocked.size(); ++r) {
+    if (blocked[r] == nullptr) continue;
+    for (std::size_t other = 0; other < blocked.size(); ++other) {
+      if (other == r) continue;
+      const bool agrees = blocked[other] != nullptr && describe_collective(*blocked[r]->type, blocked[r]->op) ==
+                                                           describe_collective(*blocked[other]->type, blocked[other]->op);
+      if (agrees) continue;
+      if (!text.empty()) text += "; ";
+      text += "rank " + std::to_string(r) + " in " + say(*blocked[r]) + " waits for rank " + std::to_string(other) + ", ";
+      if (blocked[other] != nullptr) {
+        text += "which is in " + say(*blocked[other]);
+      } else {
+        const RankRuntime& late = rank(static_cast<int>(other));
+        text += late.fiber_ && !late.fiber_->done() ? "whose host waits" : "which has ended";
+      }
+    }
+  }
+  return text;
+}
+
+class FifoDrain : public Drain {
+ public:
+  explicit FifoDrain(World& world) : Drain(world), cursors_(static_cast<std::size_t>(world.ranks())) {}
+
+  bool step() override {
+    bool progress = false;
+    for (bool again = true; again && !world_.stopped();) {
+      again = false;
+      for (int r = 0; r < world_.ranks(); ++r) progress = run_rank(r) || progress;
+      if (run_collective()) again = progress = true;
+    }
+    return progress;
+  }
+
+  std::string stuck() const override {
+    std::vector<OpRef> refs(cursors_.size());
+    std::vector<const OpRef*> blocked;
+    bool any = false;
+    for (std::size_t r = 0; r < cursors_.size(); ++r) {
+      if (cursors_[r].blocked) refs[r] = at(static_cast<int>(r));
+      blocked.push_back(cursors_[r].blocked ? &refs[r] : nullptr);
+      any = any || cursors_[r].blocked;
+    }
+    return any ? describe_wait(blocked) : std::string();
+  }
+
+  bool record_done(int r, uint32_t) const override { return rank(r).queue_.empty(); }
+
+ private:
+  struct Cursor {
+    std::size_t item = 0;
+    std::size_t node = 0;  // within the graph that is being launched
+    bool blocked = false;  // at a collective
+  };
+
+  // The op that the rank's cursor stands at.
+  OpRef at(int r) const {
+    const Cursor& cursor = cursors_[static_cast<std::size_t>(r)];
+    const RankRuntime& rank = this->rank(r);
+    const QueueItem& item = rank.queue_[cursor.item];
+    if (item.kind == QueueItem::Kind::graph) {
+      const GraphExec& graph = *rank.graphs_[item.value - 1];
+      const GraphNode& node = graph.nodes[cursor.node];
+      return {node.type, graph.op(node), r, node.stream, static_cast<GraphId>(item.value), node.site};
+    }
+    return {item.type, reinterpret_cast<const std::byte*>(rank.storage_.data()) + item.value, r, item.stream, 0, item.site};
+  }
+
+  bool run_rank(int r) {
+    Cursor& cursor = cursors_[static_cast<std::size_t>(r)];
+    RankRuntime& rank = this->rank(r);
+    if (cursor.blocked || rank.queue_.empty()) return false;
+    while (cursor.item < rank.queue_.size() && !world_.stopped()) {
+      const QueueItem& item = rank.queue_[cursor.item];
+      const std::byte* bytes = reinterpret_cast<const std::byte*>(rank.storage_.data()) + item.value;
+      if (item.kind == QueueItem::Kind::graph) {
+        if (!run_graph(cursor, rank, item)) return true;
+      } else if (item.kind == QueueItem::Kind::mark) {
+        if (world_.observer_ != nullptr) world_.observer_->mark(r, *reinterpret_cast<const Mark*>(bytes));
+      } else {
+        const OpRef ref{item.type, bytes, r, item.stream, 0, item.site};
+        if (item.kind == QueueItem::Kind::op) {
+          world_.execute(ref);
+        } else if (comes_to(ref)) {
+          cursor.blocked = true;
+          return true;
+        }
+      }
+      ++cursor.item;
+    }
+    rank.queue_.clear();
+    rank.storage_.clear();
+    cursor.item = 0;
+    return true;
+  }
+
+  // False if it stopped at a collective.
+  bool run_graph(Cursor& cursor, RankRuntime& rank, const QueueItem& item) {
+    const GraphExec& graph = *rank.graphs_[item.value - 1];
+    for (; cursor.node < graph.nodes.size() && !world_.stopped(); ++cursor.node) {
+      const GraphNode& node = graph.nodes[cursor.node];
+      const OpRef ref = at(rank.rank_);
+      if (!node.type->collective()) {
+        world_.execute(ref);
+      } else if (comes_to(ref)) {
+        cursor.blocked = true;
+        return false;
+      }
+    }
+    cursor.node = 0;
+    return true;
+  }
+
+  bool comes_to(const OpRef& ref) { return world_.interposer_ == nullptr || world_.interposer_->times(ref) > 0; }
+
+  bool run_collective() {
+    for (const Cursor& cursor : cursors_)
+      if (!cursor.blocked) return false;
+    std::vector<OpRef>& calls = calls_;
+    calls.clear();
+    for (int r = 0; r < world_.ranks(); ++r) calls.push_back(at(r));
+    const CollectiveCall first = describe_collective(*calls[0].type, calls[0].op);
+    for (const OpRef& call : calls)
+      if (!(describe_collective(*call.type, call.op) == first)) return false;
+    world_.execute_collective(calls);
+    for (int r = 0; r < world_.ranks(); ++r) {
+      Cursor& cursor = cursors_[static_cast<std::size_t>(r)];
+      cursor.blocked = false;
+      const QueueItem& item = rank(r).queue_[cursor.item];
+      if (item.kind == QueueItem::Kind::graph) {
+        ++cursor.node;
+      } else {
+        ++cursor.item;
+      }
+    }
+    return true;
+  }
+
+  std::vector<Cursor> cursors_;
+  std::vector<OpRef> calls_;  // of the collective being executed
+};
+
+std::unique_ptr<Drain> make_fifo_drain(World& world) { return std::make_unique<FifoDrain>(world); }
+
+}  // namespace gatherfuzz

@@ -1,0 +1,201 @@
+#include "impl/runtime/local/rank.h"
+
+#include <cstring>
+
+#include "impl/runtime/host_read.h"
+
+namespace gatherfuzz {
+
+namespace {
+// A rank that queues this much without waiting lets the queues drain, so that they stay in cache.
+constexpr std::size_t kQueueLimit = 2048;
+}  // namespace
+
+RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
+  buffers_.resize(1);
+  streams_.push_back({"legacy", StreamKind::blocking, -1, {}, nullptr});
+}
+
+BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
+  for (std::size_t c = 0; c < captures_.size(); ++c)
+    if (captures_[c].graph && captures_[c].mode != CaptureMode::relaxed) {
+      invalidate(static_cast<int>(c));
+      throw RuntimeError(Error::stream_capture_unsupported, std::string("allocation of ") + name + " during a capture");
+    }
+  buffers_.push_back({name, true});
+  const auto r = static_cast<std::size_t>(rank_);
+  const bool zeroed = fill == Fill::zero;
+  return world_.memory_kind() == MemoryKind::symbolic ? world_.symbolic()[r].allocate(bytes, zeroed)
+                                                      : world_.host()[r].allocate(bytes, zeroed);
+}
+
+void RankRuntime::release(BufferId buffer) {
+  if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
+    throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
+  // What is queued may still use it.
+  for (std::size_t s = 1; s < streams_.size(); ++s)
+    if (streams_[s].capture < 0) synchronize_stream(static_cast<StreamId>(s));
+  buffers_[buffer].alive = false;
+  const auto r = static_cast<std::size_t>(rank_);
+  if (world_.memory_kind() == MemoryKind::symbolic) {
+    world_.symbolic()[r].release(buffer);
+  } else {
+    world_.host()[r].release(buffer);
+  }
+}
+
+StreamId RankRuntime::create_stream(const char* name, StreamKind kind) {
+  streams_.push_back({name, kind, -1, {}, nullptr});
+  return static_cast<StreamId>(streams_.size() - 1);
+}
+
+EventId RankRuntime::create_event() {
+  events_.emplace_back();
+  return static_cast<EventId>(events_.size() - 1);
+}
+
+QueueItem& RankRuntime::push(QueueItem::Kind kind, StreamId stream, Site site) {
+  if (queue_.size() >= kQueueLimit) fiber_->leave();
+  QueueItem& item = queue_.emplace_back();
+  item.kind = kind;
+  item.stream = stream;
+  item.site = site;
+  return item;
+}
+
+uint32_t RankRuntime::store(const void* bytes, uint32_t size) {
+  const std::size_t unit = sizeof(std::max_align_t);
+  const std::size_t at = storage_.size();
+  storage_.resize(at + (size + unit - 1) / unit);
+  std::memcpy(storage_.data() + at, bytes, size);
+  return static_cast<uint32_t>(at * unit);
+}
+
+void RankRuntime::check_operands(const OpType& type, const void* op) const {
+  for_each_access(type, op, [&](const Operand& operand, const OperandField&) {
+    if (operand.buffer >= buffers_.size() || !buffers_[operand.buffer].alive)
+      throw RuntimeError(Error::illegal_address,
+                         std::string(type.name) + " names memory that is not allocated (buffer " +
+                             (operand.buffer < buffers_.size() ? buffers_[operand.buffer].name : "unknown") + ")");
+  });
+}
+
+void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Site site) {
+  check_stream(stream);
+  // Rule 56: a collective of no elements is nothing at all. Rule 57: of one rank, nothing in place.
+  if (type.collective() && (describe_collective(type, op).count == 0)) return;
+  streams_[stream].last = &type;
+  if (streams_[stream].capture >= 0) {
+    capture_op(stream, type, op, site);
+    return;
+  }
+  QueueItem& item = push(type.collective() ? QueueItem::Kind::collective : QueueItem::Kind::op, stream, site);
+  item.type = &type;
+  item.value = store(op, type.size);
+}
+
+void RankRuntime::record(EventId event, StreamId stream, Site site) {
+  check_stream(stream);
+  Event& e = events_[event];
+  Stream& s = streams_[stream];
+  e.last = s.last;
+  e.capture = s.capture;
+  e.tail = s.tail;
+  e.record = ++records_;
+  if (s.capture >= 0 || world_.in_issue_order()) return;
+  QueueItem& item = push(QueueItem::Kind::record, stream, site);
+  item.value = e.record;
+  item.type = e.last;
+}
+
+void RankRuntime::wait(StreamId stream, EventId event, Site site) {
+  check_stream(stream);
+  const Event& e = events_[event];
+  if (e.record == 0) return;  // rule 24: an unrecorded event is complete
+  const bool captured = e.capture >= 0 || streams_[stream].capture >= 0;
+  if (captured) {
+    if (world_.interposer_ != nullptr && !world_.interposer_->honours_wait(rank_, e.last)) return;
+    join_capture(stream, e);
+    return;
+  }
+  if (world_.in_issue_order()) return;
+  QueueItem& item = push(QueueItem::Kind::wait, stream, site);
+  item.value = e.record;
+  item.type = e.last;
+}
+
+void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
+  check_stream(stream);
+  if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
+    throw RuntimeError(Error::invalid_value, "launch of a graph that does not exist");
+  if (streams_[stream].capture >= 0)
+    fail_in_capture(stream, Error::stream_capture_unsupported, "a graph launched into a capturing stream is not offered");
+  for (const GraphNode& node : graphs_[graph - 1u]->nodes) check_operands(*node.type, graphs_[graph - 1u]->op(node));
+  push(QueueItem::Kind::graph, stream, site).value = graph;
+}
+
+void RankRuntime::destroy_graph(GraphId graph) {
+  if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
+    throw RuntimeError(Error::invalid_value, "a graph is destroyed that does not exist");
+  graphs_[graph - 1u]->alive = false;
+}
+
+void RankRuntime::mark(StreamId stream, const Mark& mark) {
+  const uint32_t at = store(&mark, sizeof mark);
+  push(QueueItem::Kind::mark, stream, {}).value = at;
+}
+
+void RankRuntime::wait_until(const bool& flag) {
+  while (!flag) {
+    waiting_for_ = &flag;
+    fiber_->leave();
+  }
+}
+
+namespace {
+
+// Tells the host that its stream has come this far.
+struct HostSync {
+  static constexpr const char* kName = "host_sync";
+  bool* done = nullptr;
+
+  void host(HostMemory&) const { *done = true; }
+  void symbolic(SymbolicMemory&) const { *done = true; }
+};
+
+}  // namespace
+
+void RankRuntime::synchronize_stream(StreamId stream) {
+  check_stream(stream);
+  if (streams_[stream].capture >= 0)
+    fail_in_capture(stream, Error::stream_capture_unsupported, "synchronization of a capturing stream");
+  bool done = false;
+  launch(stream, HostSync{&done});
+  wait_until(done);
+}
+
+bool RankRuntime::query(EventId event) {
+  if (events_[event].capture >= 0) throw RuntimeError(Error::captured_event, "query of an event recorded in a capture");
+  return world_.drain_->record_done(rank_, events_[event].record);
+}
+
+void RankRuntime::synchronize(EventId event) {
+  if (events_[event].capture >= 0)
+    throw RuntimeError(Error::captured_event, "synchronization with an event recorded in a capture");
+  while (!world_.drain_->record_done(rank_, events_[event].record)) fiber_->leave();
+}
+
+HostScalar RankRuntime::read(StreamId stream, const Operand& scalar, Site site) {
+  check_stream(stream);
+  if (streams_[stream].capture >= 0)
+    fail_in_capture(stream, Error::stream_capture_unsupported, "a host read from a capturing stream");
+  HostScalar result;
+  HostRead op;
+  static_cast<Operand&>(op.source) = scalar;
+  op.result = &result;
+  submit(stream, op_type<HostRead>(), &op, site);
+  wait_until(result.done);
+  return result;
+}
+
+}  // namespace gatherfuzz

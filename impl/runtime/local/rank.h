@@ -1,0 +1,127 @@
+// One rank of a World: the queue that its host code fills, and the state of its streams, events and captures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/runtime/local/world.h"
+
+namespace gatherfuzz {
+
+struct QueueItem {
+  enum class Kind : uint8_t { op, collective, record, wait, graph, mark };
+  Kind kind = Kind::op;
+  StreamId stream = 0;
+  uint32_t value = 0;  // op, mark: offset in storage; record, wait: number of the record; graph: GraphId
+  const OpType* type = nullptr;  // op; wait, record: the op that the record follows
+  Site site;
+};
+
+class RankRuntime : public Runtime {
+ public:
+  RankRuntime(World& world, int rank);
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_.ranks(); }
+  BufferId allocate(const char* name, uint32_t bytes, Fill fill) override;
+  void release(BufferId buffer) override;
+  StreamId create_stream(const char* name, StreamKind kind) override;
+  EventId create_event() override;
+  void submit(StreamId stream, const OpType& type, const void* op, Site site) override;
+  void record(EventId event, StreamId stream, Site site) override;
+  void wait(StreamId stream, EventId event, Site site) override;
+  bool query(EventId event) override;
+  void synchronize(EventId event) override;
+  void synchronize_stream(StreamId stream) override;
+  HostScalar read(StreamId stream, const Operand& scalar, Site site) override;
+  void begin_capture(StreamId stream, CaptureMode mode, int host_thread) override;
+  GraphId end_capture(StreamId stream, int host_thread) override;
+  bool capturing(StreamId stream) const override;
+  void launch_graph(StreamId stream, GraphId graph, Site site) override;
+  void destroy_graph(GraphId graph) override;
+  void mark(StreamId stream, const Mark& mark) override;
+
+  const char* stream_name(StreamId stream) const { return streams_[stream].name; }
+  const char* buffer_name(BufferId buffer) const { return buffers_[buffer].name; }
+
+ private:
+  friend class World;
+  friend class Drain;
+  friend class FifoDrain;
+  friend class SeededDrain;
+
+  struct Capture {
+    std::unique_ptr<GraphExec> graph = std::make_unique<GraphExec>();
+    StreamId origin = 0;
+    CaptureMode mode = CaptureMode::thread_local_;
+    int host_thread = 0;
+    bool invalidated = false;
+  };
+  struct Stream {
+    const char* name = "";
+    StreamKind kind = StreamKind::blocking;
+    int capture = -1;             // index into captures_, or -1
+    std::vector<uint32_t> tail;   // nodes that the next captured op follows
+    const OpType* last = nullptr;  // the op launched last, for naming waits
+  };
+  struct Event {
+    uint32_t record = 0;  // number of the last record; 0 never
+    int capture = -1;     // index of the capture it was last recorded in, or -1
+    std::vector<uint32_t> tail;
+    const OpType* last = nullptr;
+  };
+  struct Buffer {
+    const char* name = "";
+    bool alive = false;
+  };
+
+  QueueItem& push(QueueItem::Kind kind, StreamId stream, Site site);
+  uint32_t store(const void* bytes, uint32_t size);
+  void capture_op(StreamId stream, const OpType& type, const void* op, Site site);
+  void check_operands(const OpType& type, const void* op) const;
+  // Throws if the stream cannot take work now.
+  void check_stream(StreamId stream);
+  bool any_blocking_stream_captures() const;
+  void invalidate(int capture);
+  [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
+  void wait_until(const bool& flag);
+  void join_capture(StreamId stream, const Event& event);
+  bool all_joined(int capture) const;
+
+  World& world_;
+  int rank_;
+  std::vector<Buffer> buffers_;
+  std::vector<Stream> streams_;
+  std::vector<Event> events_;
+  std::vector<Capture> captures_;
+  std::vector<std::unique_ptr<GraphExec>> graphs_;
+  uint32_t records_ = 0;
+
+  std::vector<QueueItem> queue_;
+  std::vector<std::max_align_t> storage_;
+  std::unique_ptr<Fiber> fiber_;
+  const bool* waiting_for_ = nullptr;  // the host waits until this is true; null: it may run
+};
+
+// Executes queued items. `step` runs as far as the queues allow and says whether anything was executed.
+class Drain {
+ public:
+  virtual ~Drain() = default;
+  virtual bool step() = 0;
+  // Who waits for whom, when nothing can run and something is queued; empty if nothing is queued.
+  virtual std::string stuck() const = 0;
+  // Whether the record with this number has been reached; 0 is none and complete.
+  virtual bool record_done(int rank, uint32_t record) const = 0;
+
+ protected:
+  explicit Drain(World& world) : world_(world) {}
+  RankRuntime& rank(int r) const { return *world_.rank_runtimes_[static_cast<std::size_t>(r)]; }
+  std::string describe_wait(const std::vector<const OpRef*>& blocked) const;
+
+  World& world_;
+};
+
+std::unique_ptr<Drain> make_fifo_drain(World& world);
+std::unique_ptr<Drain> make_seeded_drain(World& world);
+
+}  // namespace gatherfuzz

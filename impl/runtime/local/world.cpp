@@ -1,0 +1,131 @@
+#include "impl/runtime/local/world.h"
+
+#include "impl/runtime/local/rank.h"
+
+namespace gatherfuzz {
+
+World::World(WorldOptions options) : options_(std::move(options)) {
+  for (int r = 0; r < options_.ranks; ++r) {
+    if (options_.memory == MemoryKind::symbolic) {
+      symbolic_.emplace_back(r);
+    } else {
+      host_.emplace_back(r);
+    }
+    rank_runtimes_.push_back(std::make_unique<RankRuntime>(*this, r));
+  }
+  drain_ = in_issue_order() ? make_fifo_drain(*this) : make_seeded_drain(*this);
+}
+
+World::~World() = default;
+
+const std::vector<std::unique_ptr<GraphExec>>& World::graphs(int rank) const {
+  return rank_runtimes_[static_cast<std::size_t>(rank)]->graphs_;
+}
+
+void World::run(const std::function<void(Runtime&)>& body) {
+  for (auto& rank : rank_runtimes_) {
+    RankRuntime* r = rank.get();
+    r->fiber_ = std::make_unique<Fiber>([r, &body] { body(*r); });
+    r->waiting_for_ = nullptr;
+  }
+  auto unwind = [this] {
+    for (auto& rank : rank_runtimes_) {
+      rank->fiber_->cancel();
+      rank->queue_.clear();
+      rank->storage_.clear();
+    }
+  };
+  try {
+    for (bool progress = true; progress && !stop_;) {
+      progress = false;
+      bool all_done = true;
+      for (auto& rank : rank_runtimes_) {
+        Fiber& fiber = *rank->fiber_;
+        if (fiber.done()) continue;
+        all_done = false;
+        if (rank->waiting_for_ != nullptr && !*rank->waiting_for_) continue;
+        rank->waiting_for_ = nullptr;
+        fiber.resume();
+        progress = true;
+        if (fiber.error()) {
+          const std::exception_ptr error = fiber.error();
+          unwind();
+          std::rethrow_exception(error);
+        }
+      }
+      progress = drain_->step() || progress;
+      if (all_done && !progress) break;
+    }
+    if (!stop_) {
+      std::string stuck = drain_->stuck();
+      for (auto& rank : rank_runtimes_)
+        if (stuck.empty() && !rank->fiber_->done())
+          stuck = "rank " + std::to_string(rank->rank_) + "'s host waits for a value that no stream will produce";
+      if (!stuck.empty()) throw Deadlock{stuck};
+    }
+  } catch (const Deadlock&) {
+    unwind();
+    throw;
+  } catch (const OutOfBudget&) {
+    unwind();
+    throw;
+  }
+  unwind();
+}
+
+void World::count_op() {
+  if (++ops_ > options_.op_budget) throw OutOfBudget{};
+}
+
+void World::call(const OpRef& ref, const std::byte* bytes) {
+  const auto r = static_cast<std::size_t>(ref.rank);
+  if (options_.memory == MemoryKind::symbolic) {
+    ref.type->symbolic(bytes, symbolic_[r]);
+  } else {
+    ref.type->host(bytes, host_[r]);
+    host_[r].end_op();
+  }
+}
+
+void World::execute_now(const OpRef& ref) {
+  count_op();
+  if (observer_ != nullptr) observer_->before(ref);
+  call(ref, ref.op);
+  if (observer_ != nullptr) observer_->after(ref);
+}
+
+void World::execute(const OpRef& ref) {
+  if (interposer_ == nullptr) {
+    execute_now(ref);
+    return;
+  }
+  const int times = interposer_->times(ref);
+  for (int i = 0; i < times && !stop_; ++i) {
+    OpRef changed = ref;
+    if (const std::byte* bytes = interposer_->before(ref)) changed.op = bytes;
+    execute_now(changed);
+    interposer_->after(changed);
+  }
+}
+
+void World::execute_collective(const std::vector<OpRef>& ops) {
+  std::vector<const void*> bytes;
+  for (const OpRef& ref : ops) {
+    count_op();
+    const std::byte* changed = interposer_ != nullptr ? interposer_->before(ref) : nullptr;
+    bytes.push_back(changed != nullptr ? changed : ref.op);
+  }
+  if (observer_ != nullptr)
+    for (const OpRef& ref : ops) observer_->before(ref);
+  if (options_.memory == MemoryKind::symbolic) {
+    ops[0].type->symbolic_collective(bytes, symbolic_);
+  } else {
+    ops[0].type->host_collective(bytes, host_);
+  }
+  for (const OpRef& ref : ops) {
+    if (observer_ != nullptr) observer_->after(ref);
+    if (interposer_ != nullptr) interposer_->after(ref);
+  }
+}
+
+}  // namespace gatherfuzz

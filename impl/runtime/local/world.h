@@ -1,0 +1,151 @@
+// The simulated machine that `symbolic` and `host` share: local ranks whose host code runs as fibers, their queues,
+// captured graphs, and the drain that executes what was queued. The two differ only in what a byte of memory means.
+//
+// A rank's host code queues ops until it needs a value; then the next rank runs; when every rank waits or has ended the
+// queues drain. Default order of the drain: each rank in issue order, a collective when every rank has come to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "impl/runtime/collective.h"
+#include "impl/runtime/composite.h"
+#include "impl/runtime/local/fiber.h"
+#include "impl/runtime/runtime.h"
+
+namespace gatherfuzz {
+
+enum class MemoryKind : uint8_t { symbolic, host };
+
+// Which runnable op the drain takes next, where the order is not fixed by streams and events.
+enum class Schedule : uint8_t { fifo, reverse, random, pct };
+
+// Holds the head of a stream back for some picks of the drain, as a slow kernel or link would.
+struct Delay {
+  std::string stream;
+  std::string op;  // empty: any
+  int by = 0;
+};
+
+// One op that the machine executes, or is asked to.
+struct OpRef {
+  const OpType* type = nullptr;
+  const std::byte* op = nullptr;
+  int rank = 0;
+  StreamId stream = 0;
+  GraphId graph = 0;  // 0: launched eagerly
+  Site site;
+};
+
+// Sees what is executed, in order of execution.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void before(const OpRef& op) = 0;
+  virtual void after(const OpRef& op) = 0;
+  virtual void mark(int rank, const Mark& mark) = 0;
+};
+
+// Stands between the queue and the machine, and may change what is executed.
+class Interposer {
+ public:
+  virtual ~Interposer() = default;
+  // How often to execute the op (collectives: 0 leaves this rank out).
+  virtual int times(const OpRef& op) = 0;
+  // Around each execution; `before` may return other bytes to execute instead, or null.
+  virtual const std::byte* before(const OpRef& op) = 0;
+  virtual void after(const OpRef& op) = 0;
+  // Whether the machine honours a wait for work that ended with op `what` on the rank.
+  virtual bool honours_wait(int rank, const OpType* what) = 0;
+};
+
+// Every rank waits for a collective that cannot happen.
+struct Deadlock {
+  std::string who_waits_for_whom;
+};
+// The run used up its budget of ops.
+struct OutOfBudget {};
+
+struct GraphNode {
+  const OpType* type = nullptr;
+  uint32_t offset = 0;  // of the op in the graph's storage
+  StreamId stream = 0;
+  Site site;
+  std::vector<uint32_t> after;  // nodes it follows
+};
+
+struct GraphExec {
+  std::vector<GraphNode> nodes;
+  std::vector<std::max_align_t> storage;
+  bool alive = true;
+
+  const std::byte* op(const GraphNode& node) const {
+    return reinterpret_cast<const std::byte*>(storage.data()) + node.offset;
+  }
+};
+
+struct WorldOptions {
+  int ranks = 1;
+  MemoryKind memory = MemoryKind::symbolic;
+  Schedule schedule = Schedule::fifo;
+  uint64_t schedule_seed = 0;
+  std::vector<Delay> delays;
+  uint64_t op_budget = 50'000'000;
+};
+
+class RankRuntime;
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+  ~World();
+
+  // Runs `body` as every rank's host code, to the end. Throws what a rank threw (the lowest rank's first), Deadlock,
+  // or OutOfBudget. Buffers, streams and graphs live on until the world does.
+  void run(const std::function<void(Runtime&)>& body);
+
+  int ranks() const { return options_.ranks; }
+  MemoryKind memory_kind() const { return options_.memory; }
+  std::vector<SymbolicMemory>& symbolic() { return symbolic_; }
+  std::vector<HostMemory>& host() { return host_; }
+
+  void set_observer(Observer* observer) { observer_ = observer; }
+  void set_interposer(Interposer* interposer) { interposer_ = interposer; }
+  // Ends the run at the next op; ranks are unwound.
+  void request_stop() { stop_ = true; }
+  bool stopped() const { return stop_; }
+
+  uint64_t ops_executed() const { return ops_; }
+  // The graphs of a rank, by GraphId - 1.
+  const std::vector<std::unique_ptr<GraphExec>>& graphs(int rank) const;
+
+  // Executes one op that is no collective, now, unseen by the interposer.
+  void execute_now(const OpRef& op);
+
+ private:
+  friend class RankRuntime;
+  friend class Drain;
+  friend class FifoDrain;
+  friend class SeededDrain;
+
+  bool in_issue_order() const { return options_.schedule == Schedule::fifo && options_.delays.empty(); }
+  void execute(const OpRef& op);
+  void execute_collective(const std::vector<OpRef>& ops);
+  void call(const OpRef& op, const std::byte* bytes);
+  void count_op();
+
+  WorldOptions options_;
+  std::vector<SymbolicMemory> symbolic_;
+  std::vector<HostMemory> host_;
+  std::vector<std::unique_ptr<RankRuntime>> rank_runtimes_;
+  Observer* observer_ = nullptr;
+  Interposer* interposer_ = nullptr;
+  std::unique_ptr<class Drain> drain_;
+  bool stop_ = false;
+  uint64_t ops_ = 0;
+};
+
+}  // namespace gatherfuzz

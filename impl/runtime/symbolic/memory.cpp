@@ -1,0 +1,179 @@
+#include "impl/runtime/symbolic/memory.h"
+
+#include <algorithm>
+
+namespace gatherfuzz {
+
+BufferId SymbolicMemory::allocate(uint32_t bytes, bool zeroed) {
+  Buffer buffer;
+  buffer.bytes = bytes;
+  Segment all;
+  all.term = zeroed ? kZeroTerm : kUninitialized;
+  buffer.segments.push_back(all);
+  buffers_.push_back(std::move(buffer));
+  return static_cast<BufferId>(buffers_.size() - 1);
+}
+
+void SymbolicMemory::release(BufferId buffer) { assign_piece(buffer, Segment{kUninitialized}, bytes(buffer)); }
+
+void SymbolicMemory::reinterpret(Segment& piece, uint8_t width) {
+  static constexpr Term kReinterpret = term_of("reinterpret");
+  static constexpr Term kTorn = term_of("torn");
+  const Term reason = piece.element != width ? kReinterpret : kTorn;
+  piece.term = mix(mix(reason, piece.term), piece.offset % width);
+  piece.element = width;
+  piece.offset -= piece.offset % width;
+}
+
+bool SymbolicMemory::continues(const Segment& left, const Segment& right) {
+  if (left.term != right.term || left.label != right.label || left.taint != right.taint) return false;
+  if (!left.has_position()) return true;
+  return left.element == right.element && left.offset + (right.begin - left.begin) == right.offset;
+}
+
+Digest SymbolicMemory::digest(const Operand& operand) const {
+  Digest result;
+  bool first = true;
+  bool several = false;
+  pieces(operand, [&](const Segment& piece, uint32_t) {
+    const Term here = piece.offset == 0 ? piece.term : mix(piece.term, piece.offset);
+    if (first) {
+      result.term = here;
+      result.label = piece.label;
+    } else {
+      if (!several) result.term = mix(term_of("pieces"), result.term);
+      several = true;
+      result.term = mix(mix(result.term, here), piece.begin - operand.begin);
+      result.label = join_labels(result.label, piece.label);
+    }
+    result.taint |= piece.taint;
+    first = false;
+  });
+  return result;
+}
+
+bool SymbolicMemory::tainted(const Operand& operand) const {
+  uint8_t taint = 0;
+  pieces(operand, [&](const Segment& piece, uint32_t) { taint |= piece.taint; });
+  return taint != 0;
+}
+
+void SymbolicMemory::assign(const Operand& operand, Term term, Label label, uint8_t taint) {
+  if (operand.empty()) return;
+  Segment value;
+  value.term = term;
+  value.begin = operand.begin;
+  value.label = label;
+  value.taint = taint;
+  value.element = static_cast<uint8_t>(size_of(operand.dtype));
+  assign_piece(operand.buffer, value, operand.end());
+}
+
+void SymbolicMemory::assign_piece(BufferId id, const Segment& value, uint32_t end) {
+  Buffer& buffer = buffers_[id];
+  std::vector<Segment>& segments = buffer.segments;
+  if (value.begin >= end) return;
+  Segment fresh = value;
+  if (!fresh.has_position()) {
+    fresh.element = 0;
+    fresh.offset = 0;
+    fresh.label = kNoLabel;
+  }
+  std::size_t i = find(segments, fresh.begin);
+  const uint32_t i_end = i + 1 < segments.size() ? segments[i + 1].begin : buffer.bytes;
+  if (segments[i].begin == fresh.begin && i_end == end) {
+    segments[i] = fresh;
+  } else {
+    i = split(buffer, fresh.begin);
+    const std::size_t j = split(buffer, end);
+    segments[i] = fresh;
+    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                   segments.begin() + static_cast<std::ptrdiff_t>(j));
+  }
+  if (i + 1 < segments.size() && continues(segments[i], segments[i + 1]))
+    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  if (i > 0 && continues(segments[i - 1], segments[i]))
+    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+// Index of the segment that begins at `position`, made by splitting if need be; size() at the end of the buffer.
+std::size_t SymbolicMemory::split(Buffer& buffer, uint32_t position) {
+  std::vector<Segment>& segments = buffer.segments;
+  if (position >= buffer.bytes) return segments.size();
+  const std::size_t i = find(segments, position);
+  if (segments[i].begin == position) return i;
+  Segment right = segments[i];
+  if (right.has_position()) right.offset += position - right.begin;
+  right.begin = position;
+  segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1, right);
+  return i + 1;
+}
+
+SymbolicMemory::Span SymbolicMemory::isolate(const Operand& operand) {
+  Buffer& buffer = buffers_[operand.buffer];
+  const std::size_t first = split(buffer, operand.begin);
+  const std::size_t last = split(buffer, operand.end());
+  return {buffer.segments.data() + first, buffer.segments.data() + last};
+}
+
+void SymbolicMemory::settle(const Operand& operand) {
+  std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+  std::size_t i = find(segments, operand.begin);
+  if (i > 0) --i;
+  while (i + 1 < segments.size() && segments[i].begin <= operand.end()) {
+    if (continues(segments[i], segments[i + 1])) {
+      segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void SymbolicMemory::accumulate(const Operand& operand, Term summand, Label label, uint8_t taint) {
+  static constexpr Term kMisaligned = term_of("misaligned");
+  if (operand.empty()) return;
+  const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+  const Span span = isolate(operand);
+  for (Segment* s = span.first; s != span.last; ++s) {
+    const uint32_t offset = s->begin - operand.begin;
+    s->taint |= taint;
+    if (s->term == kZeroTerm) {
+      s->term = summand;
+      s->offset = offset;
+      s->element = width;
+    } else if (s->has_position() && s->offset == offset && s->element == width) {
+      s->term += summand;
+      if (s->term == kZeroTerm) s->offset = 0, s->element = 0;
+    } else {
+      s->term = mix(mix(kMisaligned, s->term), summand + s->offset);
+      s->offset = offset;
+      s->element = width;
+    }
+    s->label = kNoLabel;
+  }
+  settle(operand);
+  if (listener_ != nullptr && operand.tag != 0) listener_->summand(rank_, operand.tag, label, summand);
+}
+
+std::vector<Segment> SymbolicMemory::save(const Operand& operand) const {
+  std::vector<Segment> saved;
+  const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+  for (std::size_t i = find(segments, operand.begin); i < segments.size() && segments[i].begin < operand.end(); ++i) {
+    Segment piece = segments[i];
+    if (piece.begin < operand.begin) {
+      if (piece.has_position()) piece.offset += operand.begin - piece.begin;
+      piece.begin = operand.begin;
+    }
+    saved.push_back(piece);
+  }
+  return saved;
+}
+
+void SymbolicMemory::restore(const Operand& operand, const std::vector<Segment>& saved) {
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const uint32_t end = i + 1 < saved.size() ? saved[i + 1].begin : operand.end();
+    assign_piece(operand.buffer, saved[i], end);
+  }
+}
+
+}  // namespace gatherfuzz

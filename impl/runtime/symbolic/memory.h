@@ -1,0 +1,125 @@
+// Symbolic memory: a term per byte range. Each buffer is a sorted array of segments; splitting shifts the offset, equal
+// neighbours coalesce, so that shards gathered from several ranks become one run of one term.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "impl/runtime/operand.h"
+#include "impl/runtime/symbolic/term.h"
+
+namespace gatherfuzz {
+
+// The bytes from `begin` to the next segment are the bytes from `offset` of the value `term`.
+// Zero and uninitialized memory have no offset, element size or label.
+struct Segment {
+  Term term = kZeroTerm;
+  uint32_t begin = 0;
+  uint32_t offset = 0;
+  Label label = kNoLabel;
+  uint8_t element = 0;  // element size in bytes
+  uint8_t taint = 0;    // 1: holds a non-finite value
+
+  bool has_position() const { return term != kZeroTerm && term != kUninitialized; }
+};
+
+// One operand's content seen as one value: the term itself where a single run covers it from its start, otherwise a
+// hash of the pieces.
+struct Digest {
+  Term term = kZeroTerm;
+  Label label = kNoLabel;
+  uint8_t taint = 0;
+};
+
+// Told of every gradient contribution: parameter tag, whose data, and the summand.
+class SummandListener {
+ public:
+  virtual ~SummandListener() = default;
+  virtual void summand(int rank, uint16_t tag, Label label, Term term) = 0;
+};
+
+class SymbolicMemory {
+ public:
+  explicit SymbolicMemory(int rank = 0) : rank_(rank) { buffers_.resize(1); }
+
+  int rank() const { return rank_; }
+  void set_listener(SummandListener* listener) { listener_ = listener; }
+
+  BufferId allocate(uint32_t bytes, bool zeroed);
+  void release(BufferId buffer);
+
+  // Calls f(segment, end) for each piece of the operand, cut to it. A piece whose element size is not the operand's, or
+  // that begins inside an element, is a term of its own that equals nothing expected.
+  template <class F>
+  void pieces(const Operand& operand, F&& f) const {
+    const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+    const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+    for (std::size_t i = find(segments, operand.begin); i < segments.size(); ++i) {
+      Segment piece = segments[i];
+      if (piece.begin >= operand.end()) break;
+      uint32_t end = i + 1 < segments.size() ? segments[i + 1].begin : buffers_[operand.buffer].bytes;
+      if (end > operand.end()) end = operand.end();
+      if (piece.begin < operand.begin) {
+        if (piece.has_position()) piece.offset += operand.begin - piece.begin;
+        piece.begin = operand.begin;
+      }
+      if (piece.has_position() && (piece.element != width || piece.offset % width != 0)) reinterpret(piece, width);
+      f(static_cast<const Segment&>(piece), end);
+    }
+  }
+
+  Digest digest(const Operand& operand) const;
+  bool tainted(const Operand& operand) const;
+
+  // Overwrites the whole operand with one value; offset 0 is at the operand's begin.
+  void assign(const Operand& operand, Term term, Label label = kNoLabel, uint8_t taint = 0);
+  // Overwrites [value.begin, end) of a buffer with a piece.
+  void assign_piece(BufferId buffer, const Segment& value, uint32_t end);
+
+  // Adds one value to the whole operand and reports it to the listener.
+  void accumulate(const Operand& operand, Term summand, Label label, uint8_t taint);
+
+  // The segments of the operand, cut at its ends, to be changed in place; call settle afterwards.
+  struct Span {
+    Segment* first;
+    Segment* last;
+  };
+  Span isolate(const Operand& operand);
+  void settle(const Operand& operand);
+
+  const std::vector<Segment>& segments(BufferId buffer) const { return buffers_[buffer].segments; }
+  uint32_t bytes(BufferId buffer) const { return buffers_[buffer].bytes; }
+
+  // Used by tools that put back what a range held before.
+  std::vector<Segment> save(const Operand& operand) const;
+  void restore(const Operand& operand, const std::vector<Segment>& saved);
+
+ private:
+  struct Buffer {
+    std::vector<Segment> segments;
+    uint32_t bytes = 0;
+  };
+
+  static std::size_t find(const std::vector<Segment>& segments, uint32_t position) {
+    std::size_t low = 0;
+    std::size_t high = segments.size();
+    while (high - low > 1) {
+      const std::size_t middle = (low + high) / 2;
+      if (segments[middle].begin <= position) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+  static void reinterpret(Segment& piece, uint8_t width);
+  static bool continues(const Segment& left, const Segment& right);
+  std::size_t split(Buffer& buffer, uint32_t position);
+
+  int rank_;
+  SummandListener* listener_ = nullptr;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace gatherfuzz

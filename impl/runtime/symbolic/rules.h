@@ -1,0 +1,98 @@
+// Rules by which ops change symbolic memory. The default follows from the op's declaration alone: every output is a hash
+// of the op's name, its scalars and all its inputs.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "impl/runtime/fields.h"
+#include "impl/runtime/symbolic/memory.h"
+
+namespace gatherfuzz {
+
+// Joins inputs into one value, and writes outputs that derive from it.
+class HashRule {
+ public:
+  explicit HashRule(const char* name) : value_{term_of(name), kNoLabel, 0} {}
+
+  void input(const SymbolicMemory& memory, const Operand& operand) {
+    if (operand.empty()) return;
+    const Digest digest = memory.digest(operand);
+    value_.term = mix(value_.term, digest.term);
+    value_.label = join_labels(value_.label, digest.label);
+    value_.taint |= digest.taint;
+  }
+  void scalar(uint64_t bits) { value_.term = mix(value_.term, bits); }
+
+  void output(SymbolicMemory& memory, const Operand& operand, Mode mode) {
+    if (operand.empty()) return;
+    const Term term = mix(value_.term, ++outputs_);
+    if (mode == Mode::accumulate) {
+      memory.accumulate(operand, term, value_.label, value_.taint);
+    } else {
+      memory.assign(operand, term, value_.label, value_.taint);
+    }
+  }
+
+ private:
+  Digest value_;
+  uint64_t outputs_ = 0;
+};
+
+template <class T>
+uint64_t scalar_bits(const T& value) {
+  uint64_t bits = 0;
+  static_assert(sizeof(T) <= sizeof bits && std::is_trivially_copyable_v<T>);
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+template <class Op>
+void hash_all_inputs(const Op& op, SymbolicMemory& memory) {
+  HashRule rule(Op::kName);
+  for_each_field(op, [&](const auto& field) {
+    using F = std::remove_cvref_t<decltype(field)>;
+    if constexpr (!std::is_base_of_v<Operand, F>) {
+      rule.scalar(scalar_bits(field));
+    } else if constexpr (F::kMode == Mode::read || F::kMode == Mode::update) {
+      rule.input(memory, field);
+    }
+  });
+  for_each_field(op, [&](const auto& field) {
+    using F = std::remove_cvref_t<decltype(field)>;
+    if constexpr (std::is_base_of_v<Operand, F>) {
+      if constexpr (F::kMode != Mode::read) rule.output(memory, field, F::kMode);
+    }
+  });
+}
+
+// Elementwise from `source` to `target` (same number of elements, dtypes may differ): each piece keeps its element
+// index. f(term) gives the new term and must keep zero zero.
+template <class F>
+void map_elements(SymbolicMemory& memory, const Operand& source, const Operand& target, F&& f) {
+  const auto from = static_cast<uint32_t>(size_of(source.dtype));
+  const auto to = static_cast<uint32_t>(size_of(target.dtype));
+  static thread_local std::vector<std::pair<Segment, uint32_t>> pieces;
+  pieces.clear();
+  memory.pieces(source, [&](const Segment& piece, uint32_t end) {
+    Segment out = piece;
+    out.term = piece.term == kZeroTerm ? kZeroTerm : f(piece.term);
+    out.begin = target.begin + (piece.begin - source.begin) / from * to;
+    out.offset = piece.offset / from * to;
+    out.element = static_cast<uint8_t>(to);
+    pieces.emplace_back(out, target.begin + (end - source.begin + from - 1) / from * to);
+  });
+  for (const auto& [piece, end] : pieces) memory.assign_piece(target.buffer, piece, end);
+}
+
+// Rewrites each piece of the operand in place. f(segment) must keep zero zero.
+template <class F>
+void transform_in_place(SymbolicMemory& memory, const Operand& operand, F&& f) {
+  if (operand.empty()) return;
+  const SymbolicMemory::Span span = memory.isolate(operand);
+  for (Segment* s = span.first; s != span.last; ++s) f(*s);
+  memory.settle(operand);
+}
+
+}  // namespace gatherfuzz

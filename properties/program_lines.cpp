@@ -1,0 +1,204 @@
+#include "properties/program_lines.h"
+
+#include <algorithm>
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr std::string_view kStreams[] = {"compute", "comm"};
+constexpr std::string_view kOffOn[] = {"off", "on"};
+constexpr std::string_view kFalseTrue[] = {"false", "true"};
+constexpr std::string_view kPlaces[] = {"grad", "shard"};
+
+constexpr Bounds kRanks{0, 7, {}};
+
+template <auto Member>
+constexpr Argument<Action> number(double least, double most) {
+  return argument<Member, Action>("N", true, true, {least, most, {}});
+}
+template <auto Member>
+constexpr Argument<Action> option(std::string_view key, std::span<const std::string_view> choices) {
+  return argument<Member, Action>(key, false, false, {0, 0, choices});
+}
+
+constexpr Argument<Action> kSteps[] = {number<&Action::count>(1, kMaxTrainingSteps)};
+constexpr Argument<Action> kPasses[] = {number<&Action::count>(1, 100)};
+constexpr Argument<Action> kMicrobatches[] = {number<&Action::count>(1, 16)};
+constexpr Argument<Action> kStartLoop[] = {option<&Action::hooks_on>("hooks", kOffOn)};
+constexpr Argument<Action> kEndLoop[] = {option<&Action::keep_graph>("keep_graph", kFalseTrue)};
+constexpr Argument<Action> kInject[] = {argument<&Action::rank, Action>("rank", false, true, kRanks),
+                                        option<&Action::where>("where", kPlaces)};
+
+constexpr ActionInfo kActions[] = {
+    {ActionKind::train, "train", kSteps,
+     "N times: `zero_grad_buffer`; `copy_main_params_to_param_buffer` if and only if this iteration's work "
+     "contains "
+     "the gather; `forward_backward`; `finish_grad_sync`; `optimizer_step`; after a step that was not "
+     "skipped, "
+     "`enable_forward_pre_hook`"},
+    {ActionKind::warmup, "warmup", kSteps,
+     "`enable_forward_pre_hook`; N training steps; main params, moments, step, LR, RNG and data position "
+     "restored; "
+     "zero, stage, forced sync. The graph and the call counter stay"},
+    {ActionKind::start_loop, "start_loop", kStartLoop,
+     "zero, stage, forced sync if the weights are not current; hooks as named"},
+    {ActionKind::end_loop, "end_loop", kEndLoop,
+     "zero, stage, forced sync; `disable_forward_pre_hook`; without keep_graph the graph is dropped"},
+    {ActionKind::evaluate, "evaluate", kPasses,
+     "zero, stage; `disable_forward_pre_hook`; forced sync; N forward passes over evaluation batches, which "
+     "have "
+     "their own counter; hooks as before"},
+    {ActionKind::inject_nonfinite, "inject_nonfinite", kInject,
+     "the next iteration adds an infinity on this rank: where=grad through a static input of the backward "
+     "pass that "
+     "is normally zero, where=shard in one reduced gradient element"},
+    {ActionKind::skip_iteration, "skip_iteration", {}, "the next batch is consumed, nothing else happens"},
+    {ActionKind::set_microbatches, "set_microbatches", kMicrobatches,
+     "the next iterations have N microbatches; a graph of another count is captured again"},
+    {ActionKind::reset_graph, "reset_graph", {}, "the graph is dropped and the call counter is 0 again"},
+};
+
+constexpr auto kOp = argument<&FaultSpec::op, FaultSpec>("op", false, true, {});
+constexpr auto kRank = argument<&FaultSpec::rank, FaultSpec>("rank", false, false, kRanks);
+constexpr auto kIteration =
+    argument<&FaultSpec::iteration, FaultSpec>("iteration", false, false, {1, kMaxTrainingSteps, {}});
+constexpr auto kBucket = argument<&FaultSpec::bucket, FaultSpec>("bucket", false, false, {0, 255, {}});
+constexpr auto kParam = argument<&FaultSpec::param, FaultSpec>("param", false, false, {});
+constexpr auto kOperand = argument<&FaultSpec::operand, FaultSpec>("operand", false, false, {});
+constexpr auto kFactor = argument<&FaultSpec::by, FaultSpec>("by", false, true, {-1e6, 1e6, {}});
+constexpr auto kBefore = argument<&FaultSpec::before, FaultSpec>("before", false, true, {});
+// Where in the stack the fault sits. There is one place so far, so nothing is stored.
+constexpr Argument<FaultSpec> kAt = {
+    "at",
+    false,
+    false,
+    {},
+    [](FaultSpec&, const Bounds&, std::string_view text) { return text == "execute"; },
+    [](const FaultSpec&, const Bounds&) { return std::string("execute"); },
+    [](const FaultSpec&) { return true; },
+    [](const Bounds&) { return std::string("execute (only execute is implemented)"); }};
+
+constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kBucket, kParam, kAt};
+constexpr Argument<FaultSpec> kInsert[] = {kOp, kRank, kIteration, kBucket, kParam, kBefore, kAt};
+constexpr Argument<FaultSpec> kPrevious[] = {kOp, kRank, kIteration, kBucket, kParam, kOperand, kAt};
+constexpr Argument<FaultSpec> kCoefficient[] = {kOp,    kRank,    kIteration, kBucket,
+                                                kParam, kOperand, kFactor,    kAt};
+
+constexpr FaultKindInfo kFaults[] = {
+    {FaultKind::drop, "drop", kPlain, "the op does not run"},
+    {FaultKind::duplicate, "duplicate", kPlain, "the op runs twice in a row"},
+    {FaultKind::insert, "insert", kInsert, "the op runs once more, before each op named by before="},
+    {FaultKind::drop_wait, "drop-wait", kPlain, "the op does not wait for the event it should wait for"},
+    {FaultKind::previous_value, "previous-value", kPrevious,
+     "the op reads what its operand held before the last write"},
+    {FaultKind::coefficient, "coefficient", kCoefficient, "a factor of the op is multiplied by by="},
+};
+
+constexpr Argument<Delay> kDelay[] = {
+    argument<&Delay::stream, Delay>("STREAM", true, true, {0, 0, kStreams}),
+    argument<&Delay::by, Delay>("by", false, true, {1, 1000, {}}),
+    argument<&Delay::op, Delay>("op", false, false, {}),
+};
+
+template <class Row>
+const Row* find_row(std::span<const Row> table, std::string_view name) {
+  const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.name == name; });
+  return row == table.end() ? nullptr : &*row;
+}
+
+template <class Row>
+std::vector<std::string_view> names_of(std::span<const Row> table) {
+  std::vector<std::string_view> names;
+  for (const Row& row : table) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !text.empty() && text.size() <= kMaxNameLength && std::all_of(text.begin(), text.end(), allowed);
+}
+
+bool read_value(int& value, const Bounds& bounds, std::string_view text) {
+  const std::optional<uint64_t> number = parse_whole(text);
+  if (!number || static_cast<double>(*number) < bounds.least || static_cast<double>(*number) > bounds.most) {
+    return false;
+  }
+  value = static_cast<int>(*number);
+  return true;
+}
+bool read_value(double& value, const Bounds& bounds, std::string_view text) {
+  const std::optional<double> number = parse_real(text);
+  if (!number || *number < bounds.least || *number > bounds.most) return false;
+  value = *number;
+  return true;
+}
+bool read_value(std::string& value, const Bounds&, std::string_view text) {
+  if (!is_name(text)) return false;
+  value = text;
+  return true;
+}
+bool read_value(IterationRange& value, const Bounds& bounds, std::string_view text) {
+  const bool onward = !text.empty() && text.back() == '+';
+  if (!read_value(value.first, bounds, onward ? text.substr(0, text.size() - 1) : text)) return false;
+  value.onward = onward;
+  return true;
+}
+
+std::string value_text(int value, const Bounds&) {
+  return std::to_string(value);
+}
+std::string value_text(double value, const Bounds&) {
+  return print_real(value);
+}
+std::string value_text(const std::string& value, const Bounds&) {
+  return value;
+}
+std::string value_text(const IterationRange& value, const Bounds&) {
+  return std::to_string(value.first) + (value.onward ? "+" : "");
+}
+
+std::string expected_text(const int&, const Bounds& bounds) {
+  return print_real(bounds.least) + " to " + print_real(bounds.most);
+}
+std::string expected_text(const double&, const Bounds& bounds) {
+  return print_real(bounds.least) + " to " + print_real(bounds.most);
+}
+std::string expected_text(const std::string&, const Bounds&) {
+  return "a name";
+}
+std::string expected_text(const IterationRange&, const Bounds& bounds) {
+  return expected_text(int{}, bounds) + ", or with + from there on";
+}
+
+std::span<const ActionInfo> action_table() {
+  return kActions;
+}
+std::span<const FaultKindInfo> fault_table() {
+  return kFaults;
+}
+std::span<const Argument<Delay>> delay_arguments() {
+  return kDelay;
+}
+const ActionInfo* find_action(std::string_view name) {
+  return find_row(action_table(), name);
+}
+const FaultKindInfo* find_fault_kind(std::string_view name) {
+  return find_row(fault_table(), name);
+}
+
+std::span<const std::string_view> action_names() {
+  static const std::vector<std::string_view> names = names_of(action_table());
+  return names;
+}
+std::span<const std::string_view> fault_kind_names() {
+  static const std::vector<std::string_view> names = names_of(fault_table());
+  return names;
+}
+
+}  // namespace gatherfuzz

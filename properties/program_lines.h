@@ -1,0 +1,51 @@
+// The lines of a program as tables: one row for each action and each kind of fault. A new action or fault is
+// a row here, a member of its struct if it has a new argument, and a line in PROGRAM.md, which a test
+// compares.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "properties/line_arguments.h"
+#include "properties/program.h"
+
+namespace gatherfuzz {
+
+struct ActionInfo {
+  ActionKind kind;
+  std::string_view name;
+  std::span<const Argument<Action>> arguments;
+  std::string_view meaning;  // in raw actions
+};
+
+struct FaultKindInfo {
+  FaultKind kind;
+  std::string_view name;
+  std::span<const Argument<FaultSpec>> arguments;
+  std::string_view meaning;
+};
+
+// In the order of the enums.
+std::span<const ActionInfo> action_table();
+std::span<const FaultKindInfo> fault_table();
+const ActionInfo* find_action(std::string_view name);
+const FaultKindInfo* find_fault_kind(std::string_view name);
+std::span<const std::string_view> action_names();
+std::span<const std::string_view> fault_kind_names();
+
+std::span<const Argument<Delay>> delay_arguments();
+
+// "train N", "start_loop [hooks=off or on]": a line as documentation writes it.
+template <class Line>
+std::string usage(std::string_view word, std::span<const Argument<Line>> table) {
+  std::string result(word);
+  for (const Argument<Line>& row : table) {
+    std::string text(row.name);
+    if (!row.positional) text += "=" + row.expected(row.bounds);
+    result += row.required ? " " + text : " [" + text + "]";
+  }
+  return result;
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,91 @@
+// The model's formulas, forward and backward, one function each, on plain row-major vectors.
+//
+// Real is float for the oracle, in the order of operations given here, sums in ascending index from zero; and
+// double for the same formulas computed wide (finite differences, honest differences). No function rounds to
+// an activation format: the model does, where its recipe says so. T tokens, H hidden, F ffn, V vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gatherfuzz::reference {
+
+// out[r, c] = sum over k of left[r, k] * right[k, c]
+template <typename Real>
+std::vector<Real> product(const std::vector<Real>& left, const std::vector<Real>& right, int rows, int inner,
+                          int cols);
+
+template <typename Real>
+std::vector<Real> transpose(const std::vector<Real>& matrix, int rows, int cols);
+
+// out[t] = table[tokens[t]]; backward adds each token's dx to its row of a zero table, t ascending.
+template <typename Real>
+std::vector<Real> embedding(const std::vector<Real>& table, std::span<const std::int32_t> tokens, int hidden);
+template <typename Real>
+std::vector<Real> embedding_backward(const std::vector<Real>& dx, std::span<const std::int32_t> tokens,
+                                     int vocab, int hidden);
+
+// y = (x * r) * gain with r = 1 / sqrt(mean of x^2 + 1e-5), one r a token.
+template <typename Real>
+struct RmsNorm {
+  std::vector<Real> y;            // [T, H]
+  std::vector<Real> inverse_rms;  // [T]
+};
+template <typename Real>
+RmsNorm<Real> rms_norm(const std::vector<Real>& x, const std::vector<Real>& gain);
+
+// With a = dy * gain and q = sum a * x: dx = r * a - ((x * ((r * r) * r)) * q) / H; dgain = sum_t dy * (x *
+// r).
+template <typename Real>
+struct RmsNormGradients {
+  std::vector<Real> dx;     // [T, H]
+  std::vector<Real> dgain;  // [H]
+};
+template <typename Real>
+RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>& dy, const std::vector<Real>& x,
+                                         const std::vector<Real>& gain, const std::vector<Real>& inverse_rms);
+
+// Causal attention. qkv is [T, 3H]: q, k, v thirds, heads side by side in each. Per query t, over keys u <= t
+// of its sequence: s = (q . k) * scale, p = exp(s - max) / sum, context = sum p * v.
+struct AttentionShape {
+  int sequences = 0, seq_length = 0, heads = 0, head_dim = 0;
+};
+template <typename Real>
+struct Attention {
+  std::vector<Real> context;  // [T, H]
+  std::vector<Real> max;      // [T, heads], kept for backward
+  std::vector<Real> sum;      // [T, heads]
+};
+template <typename Real>
+Attention<Real> attention(const AttentionShape& shape, const std::vector<Real>& qkv);
+// With dp = dcontext . v and w = sum p * dp: ds = (p * (dp - w)) * scale; dq = sum_u ds * k; dk = sum_t ds *
+// q; dv = sum_t p * dcontext. Returns dqkv [T, 3H].
+template <typename Real>
+std::vector<Real> attention_backward(const AttentionShape& shape, const std::vector<Real>& qkv,
+                                     const Attention<Real>& forward, const std::vector<Real>& dcontext);
+
+// in [T, 2F]: gate then up. out [T, F] = (gate * sigmoid(gate)) * up.
+template <typename Real>
+std::vector<Real> swiglu(const std::vector<Real>& in, int ffn);
+// dgate = (dout * up) * (sig * (1 + gate * (1 - sig))); dup = dout * (gate * sig).
+template <typename Real>
+std::vector<Real> swiglu_backward(const std::vector<Real>& dout, const std::vector<Real>& in, int ffn);
+
+// loss = mean over t of (log(sum) + max) - logit[target]
+template <typename Real>
+struct CrossEntropy {
+  Real loss = 0;
+  std::vector<Real> max;  // [T]
+  std::vector<Real> sum;  // [T]
+};
+template <typename Real>
+CrossEntropy<Real> cross_entropy(const std::vector<Real>& logits, std::span<const std::int32_t> targets,
+                                 int vocab);
+// dlogits = (exp(l - max) / sum - onehot) * (coefficient / T)
+template <typename Real>
+std::vector<Real> cross_entropy_backward(const std::vector<Real>& logits,
+                                         std::span<const std::int32_t> targets, int vocab,
+                                         const CrossEntropy<Real>& forward, Real coefficient);
+
+}  // namespace gatherfuzz::reference

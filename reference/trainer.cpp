@@ -1,0 +1,87 @@
+#include "reference/trainer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gatherfuzz::reference {
+namespace {
+
+std::vector<std::vector<float>> zeros_like(const std::vector<std::vector<float>>& values) {
+  std::vector<std::vector<float>> zeros;
+  for (const auto& value : values) zeros.emplace_back(value.size());
+  return zeros;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Shape& shape, const TrainSettings& settings,
+                 std::vector<std::vector<float>> main_params)
+    : model_(shape, settings.precision, settings.scale_rounding),
+      settings_(settings),
+      main_(std::move(main_params)),
+      moment1_(zeros_like(main_)),
+      moment2_(zeros_like(main_)) {}
+
+StepResult Trainer::step(const std::vector<std::vector<Batch>>& batches, float lr) {
+  const Prepared<float> prepared = model_.prepare(weights());
+  double loss = 0;
+  std::vector<std::vector<std::vector<float>>> by_rank;
+  for (const auto& microbatches : batches) by_rank.push_back(local_gradients(prepared, microbatches, loss));
+
+  StepResult result;
+  result.loss = static_cast<float>(loss / static_cast<double>(batches.size() * batches.front().size()));
+  const std::vector<std::vector<float>> gradients = reduced(std::move(by_rank));
+  result.grad_norm = global_norm(gradients).value;
+  result.skipped = settings_.loss_scale &&
+                   !std::all_of(gradients.begin(), gradients.end(),
+                                [](const std::vector<float>& gradient) { return all_finite(gradient); });
+  if (result.skipped) return result;
+
+  ++adam_step_;
+  const float coefficient = clip_coefficient(result.grad_norm, settings_.clip_grad);
+  for (std::size_t i = 0; i < main_.size(); ++i) {
+    adam(settings_.adam, {main_[i], moment1_[i], moment2_[i]}, gradients[i], coefficient, lr, adam_step_);
+  }
+  return result;
+}
+
+std::vector<std::vector<float>> Trainer::weights() const {
+  std::vector<std::vector<float>> weights = main_;
+  if (settings_.precision == Precision::fp32) return weights;
+  for (auto& weight : weights) {
+    for (float& value : weight) value = round_to_bf16(value);
+  }
+  return weights;
+}
+
+std::vector<std::vector<float>> Trainer::local_gradients(const Prepared<float>& prepared,
+                                                         const std::vector<Batch>& microbatches,
+                                                         double& loss) const {
+  const float coefficient = settings_.loss_scale.value_or(1.0f) / static_cast<float>(microbatches.size());
+  std::vector<std::vector<float>> main_grad = zeros_like(main_);
+  for (const Batch& batch : microbatches) {
+    const auto local = model_.forward_backward(prepared, batch.tokens, batch.targets, coefficient);
+    loss += static_cast<double>(local.loss);
+    for (std::size_t i = 0; i < main_grad.size(); ++i) {
+      accumulate(settings_.grad_precision, main_grad[i], local.gradients[i]);
+    }
+  }
+  return main_grad;
+}
+
+std::vector<std::vector<float>> Trainer::reduced(std::vector<std::vector<std::vector<float>>> by_rank) const {
+  const int ranks = static_cast<int>(by_rank.size());
+  std::vector<std::vector<float>> gradients;
+  for (std::size_t i = 0; i < main_.size(); ++i) {
+    std::vector<std::vector<float>> parts;
+    for (auto& rank : by_rank) {
+      if (!settings_.average_in_collective) scale_before_sum(settings_.grad_precision, rank[i], ranks);
+      parts.push_back(std::move(rank[i]));
+    }
+    gradients.push_back(reduce(settings_.grad_precision, parts, settings_.average_in_collective));
+    unscale(gradients.back(), settings_.loss_scale);
+  }
+  return gradients;
+}
+
+}  // namespace gatherfuzz::reference

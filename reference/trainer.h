@@ -1,0 +1,62 @@
+// A whole training step of the reference, free running: data-parallel ranks, microbatches, reduction,
+// clipping, Adam, and weights re-derived from main params.
+//
+// For loss curves beside the implementation's. It bounds nothing: in quantized training one flipped bit
+// grows, so numbers are compared one hop at a time (model.h, optimizer.h, bounds.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "reference/model.h"
+#include "reference/optimizer.h"
+
+namespace gatherfuzz::reference {
+
+struct Batch {
+  std::vector<std::int32_t> tokens, targets;  // [micro_batch_size, seq_length] each
+};
+
+struct TrainSettings {
+  Precision precision = Precision::fp32;
+  ScaleRounding scale_rounding = ScaleRounding::up;
+  GradPrecision grad_precision = GradPrecision::fp32;
+  bool average_in_collective = false;
+  std::optional<float> loss_scale;
+  float clip_grad = 0;  // 0: no clipping
+  AdamSettings adam;
+};
+
+struct StepResult {
+  float loss = 0;  // mean over ranks and microbatches
+  float grad_norm = 0;
+  bool skipped = false;  // loss_scale is set and a reduced gradient is not finite: nothing was updated
+};
+
+class Trainer {
+ public:
+  // main_params: by parameter index, as in param_shapes.
+  Trainer(const Shape& shape, const TrainSettings& settings, std::vector<std::vector<float>> main_params);
+
+  // batches[rank][microbatch]; all ranks the same number of microbatches, at least one each.
+  StepResult step(const std::vector<std::vector<Batch>>& batches, float lr);
+
+  const std::vector<std::vector<float>>& main_params() const { return main_; }
+  // main params as the model reads them: bf16 values, or FP32 for Precision::fp32.
+  std::vector<std::vector<float>> weights() const;
+
+ private:
+  // One rank's main_grad by parameter index; adds its losses.
+  std::vector<std::vector<float>> local_gradients(const Prepared<float>& prepared,
+                                                  const std::vector<Batch>& microbatches, double& loss) const;
+  // The gradients the optimizer sees.
+  std::vector<std::vector<float>> reduced(std::vector<std::vector<std::vector<float>>> by_rank) const;
+
+  Model model_;
+  TrainSettings settings_;
+  std::vector<std::vector<float>> main_, moment1_, moment2_;
+  int adam_step_ = 0;
+};
+
+}  // namespace gatherfuzz::reference
