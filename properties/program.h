@@ -157,8 +157,8 @@ std::string with_comment(std::string statement, std::string_view comment);
 // A hash of the canonical text without comments; the same on every machine.
 uint64_t program_hash(const Program& program);
 
-// The program with its comments where print and parse leave them: those of lines that are not printed go to
-// the next line, those before the first line to the top.
+// The program with its comments where print and parse leave them: those of flags that are not
+// printed, and those before the first statement, go to the top.
 Program with_settled_comments(Program program);
 // The program without comments.
 Program without_comments(Program program);

@@ -36,14 +36,25 @@ std::span<const std::string_view> fault_kind_names();
 
 std::span<const Argument<Delay>> delay_arguments();
 
-// "train N", "start_loop [hooks=off or on]": a line as documentation writes it.
+// "train N", "inject_nonfinite rank= [where=]": a line as documentation writes it.
 template <class Line>
 std::string usage(std::string_view word, std::span<const Argument<Line>> table) {
   std::string result(word);
   for (const Argument<Line>& row : table) {
-    std::string text(row.name);
-    if (!row.positional) text += "=" + row.expected(row.bounds);
+    const std::string text = std::string(row.name) + (row.positional ? "" : "=");
     result += row.required ? " " + text : " [" + text + "]";
+  }
+  return result;
+}
+
+// "rank 0 to 7; where grad or shard, default grad": what the arguments of a line may be.
+template <class Line>
+std::string usage_values(std::span<const Argument<Line>> table) {
+  std::string result;
+  for (const Argument<Line>& row : table) {
+    result += (result.empty() ? "" : "; ") + std::string(row.name) + " " + row.expected(row.bounds);
+    const std::string initial = row.text(Line{}, row.bounds);
+    if (!row.required && !initial.empty()) result += ", default " + initial;
   }
   return result;
 }

@@ -1,57 +1,18 @@
 // Text to program. Every line is read on its own; errors are collected, each with its line.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "impl/training/flag_text.h"
 #include "properties/program.h"
 #include "properties/program_lines.h"
+#include "properties/program_text.h"
 
 namespace gatherfuzz {
 
 namespace {
 
-using Words = std::vector<std::string_view>;
-
 constexpr std::string_view kHeader = "gatherfuzz program v1";
-constexpr std::string_view kBlank = " \t";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
-}
-
-Words words_of(std::string_view text) {
-  Words words;
-  size_t begin = text.find_first_not_of(kBlank);
-  while (begin != std::string_view::npos) {
-    const size_t end = std::min(text.find_first_of(kBlank, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
-
-// The number of characters of UTF-8 text; nothing if it is not UTF-8 or has control characters other than
-// tabs.
-std::optional<size_t> character_count(std::string_view text) {
-  size_t count = 0;
-  for (size_t i = 0; i < text.size(); ++count) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if ((lead < 0x20 && lead != '\t') || lead == 0x7F) return std::nullopt;
-    const size_t bytes = lead < 0x80                   ? 1
-                         : lead >= 0xC2 && lead < 0xE0 ? 2
-                         : lead >= 0xE0 && lead < 0xF0 ? 3
-                                                       : 4;
-    if (bytes == 4 && (lead < 0xF0 || lead > 0xF4)) return std::nullopt;
-    if (text.size() - i < bytes) return std::nullopt;
-    for (size_t k = 1; k < bytes; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return std::nullopt;
-    }
-    i += bytes;
-  }
-  return count;
-}
 
 enum class Section : uint8_t { set, delay, fault, action, expect };
 constexpr std::string_view kSectionNames[] = {"set", "delay", "fault", "action", "expect"};
@@ -91,7 +52,7 @@ class Parser {
         return error("expected at most " + std::to_string(kMaxProgramLines) + " lines");
       }
       read_line(line);
-      if ((line_ == 1 && !errors_.empty()) || stop_ || errors_.size() == kMaxParseErrors) return;
+      if ((line_ == 1 && !errors_.empty()) || stop_ || errors_.size() >= kMaxParseErrors) return;
     }
   }
 
@@ -137,6 +98,7 @@ class Parser {
     }
     section_ = *section;
     comments_ = nullptr;
+    if (!std::exchange(began_, true)) program_.top_comments = std::exchange(waiting_comments_, {});
     const std::span<const std::string_view> rest = std::span(words).subspan(1);
     switch (*section) {
       case Section::set:
@@ -156,8 +118,7 @@ class Parser {
         break;
     }
     if (comments_ == nullptr) return;
-    comments_->before = std::move(waiting_comments_);
-    waiting_comments_.clear();
+    comments_->before = std::exchange(waiting_comments_, {});
     comments_->behind = comment;
     check_length(statement_, comments_->behind);
   }
@@ -271,7 +232,8 @@ class Parser {
   Program program_;
   std::vector<ParseError> errors_;
   int line_ = 0;
-  bool stop_ = false;  // after an error that every further line would repeat
+  bool stop_ = false;   // after an error that every further line would repeat
+  bool began_ = false;  // a statement was read
   Section section_ = Section::set;
   std::vector<std::string> waiting_comments_;          // whole lines, until the next statement
   std::map<std::string, int, std::less<>> set_lines_;  // where each flag was set

@@ -2,7 +2,9 @@
 // names are those of program files, reports and JSON.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>

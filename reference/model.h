@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "reference/attention.h"
 #include "reference/formats.h"
 #include "reference/ops.h"
 #include "reference/shape.h"

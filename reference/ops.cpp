@@ -2,50 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+
+#include "reference/rows.h"
 
 namespace gatherfuzz::reference {
 namespace {
-
-// The query, key and value rows of one head at one token.
-template <typename Real>
-struct HeadRows {
-  Real *q, *k, *v;
-};
-
-template <typename Real>
-HeadRows<Real> head_rows(Real* qkv, const AttentionShape& shape, int token, int head) {
-  const int hidden = shape.heads * shape.head_dim;
-  Real* row = qkv + static_cast<std::ptrdiff_t>(token) * 3 * hidden + head * shape.head_dim;
-  return {row, row + hidden, row + 2 * hidden};
-}
-
-template <typename Real>
-Real dot(const Real* a, const Real* b, int size) {
-  Real sum = 0;
-  for (int i = 0; i < size; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-template <typename Real>
-void add_multiple(Real* sum, Real factor, const Real* row, int size) {
-  for (int i = 0; i < size; ++i) sum[i] += factor * row[i];
-}
-
-template <typename Real>
-Real attention_scale(const AttentionShape& shape) {
-  return Real(1) / std::sqrt(static_cast<Real>(shape.head_dim));
-}
-
-// Calls visit(first token of the sequence, query token, head) with queries ascending within a head.
-template <typename Visit>
-void for_each_query(const AttentionShape& shape, Visit visit) {
-  for (int sequence = 0; sequence < shape.sequences; ++sequence) {
-    const int first = sequence * shape.seq_length;
-    for (int head = 0; head < shape.heads; ++head) {
-      for (int t = first; t < first + shape.seq_length; ++t) visit(first, t, head);
-    }
-  }
-}
 
 template <typename Real>
 Real sigmoid(Real x) {
@@ -58,7 +20,7 @@ template <typename Real>
 std::vector<Real> product(const std::vector<Real>& left, const std::vector<Real>& right, int rows, int inner,
                           int cols) {
   // The innermost loop runs over outputs: each one's sum ascends in k, and several are computed at once.
-  constexpr int kTile = 64;
+  constexpr int kTile = 32;
   std::vector<Real> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
   for (int row = 0; row < rows; ++row) {
     const Real* left_row = left.data() + static_cast<std::ptrdiff_t>(row) * inner;
@@ -149,70 +111,6 @@ RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>& dy, const std:
 }
 
 template <typename Real>
-Attention<Real> attention(const AttentionShape& shape, const std::vector<Real>& qkv) {
-  const Real scale = attention_scale<Real>(shape);
-  const std::size_t rows = qkv.size() / static_cast<std::size_t>(3 * shape.head_dim);  // T * heads
-  Attention<Real> out{std::vector<Real>(qkv.size() / 3), std::vector<Real>(rows), std::vector<Real>(rows)};
-  std::vector<Real> weights(static_cast<std::size_t>(shape.seq_length));
-  for_each_query(shape, [&](int first, int t, int head) {
-    const std::size_t row = static_cast<std::size_t>(t * shape.heads + head);
-    const Real* q = head_rows(qkv.data(), shape, t, head).q;
-    const std::span<Real> scores(weights.data(), static_cast<std::size_t>(t - first + 1));
-    for (int u = first; u <= t; ++u) {
-      const Real* k = head_rows(qkv.data(), shape, u, head).k;
-      scores[static_cast<std::size_t>(u - first)] = dot(q, k, shape.head_dim) * scale;
-    }
-    const Real max = *std::max_element(scores.begin(), scores.end());
-    Real sum = 0;
-    for (Real& score : scores) {
-      score = std::exp(score - max);
-      sum += score;
-    }
-    Real* context = &out.context[row * static_cast<std::size_t>(shape.head_dim)];
-    for (int u = first; u <= t; ++u) {
-      const Real p = scores[static_cast<std::size_t>(u - first)] / sum;
-      add_multiple(context, p, head_rows(qkv.data(), shape, u, head).v, shape.head_dim);
-    }
-    out.max[row] = max;
-    out.sum[row] = sum;
-  });
-  return out;
-}
-
-template <typename Real>
-std::vector<Real> attention_backward(const AttentionShape& shape, const std::vector<Real>& qkv,
-                                     const Attention<Real>& forward, const std::vector<Real>& dcontext) {
-  const Real scale = attention_scale<Real>(shape);
-  const int dim = shape.head_dim;
-  std::vector<Real> dqkv(qkv.size());
-  std::vector<Real> p(static_cast<std::size_t>(shape.seq_length));
-  std::vector<Real> dp(static_cast<std::size_t>(shape.seq_length));
-  for_each_query(shape, [&](int first, int t, int head) {
-    const std::size_t row = static_cast<std::size_t>(t * shape.heads + head);
-    const Real* q = head_rows(qkv.data(), shape, t, head).q;
-    const Real* dout = &dcontext[row * static_cast<std::size_t>(dim)];
-    Real w = 0;
-    for (int u = first; u <= t; ++u) {
-      const auto key = head_rows(qkv.data(), shape, u, head);
-      const std::size_t i = static_cast<std::size_t>(u - first);
-      p[i] = std::exp(dot(q, key.k, dim) * scale - forward.max[row]) / forward.sum[row];
-      dp[i] = dot(dout, key.v, dim);
-      w += p[i] * dp[i];
-    }
-    Real* dq = head_rows(dqkv.data(), shape, t, head).q;
-    for (int u = first; u <= t; ++u) {
-      const std::size_t i = static_cast<std::size_t>(u - first);
-      const Real ds = (p[i] * (dp[i] - w)) * scale;
-      const auto dkey = head_rows(dqkv.data(), shape, u, head);
-      add_multiple(dq, ds, head_rows(qkv.data(), shape, u, head).k, dim);
-      add_multiple(dkey.k, ds, q, dim);
-      add_multiple(dkey.v, p[i], dout, dim);
-    }
-  });
-  return dqkv;
-}
-
-template <typename Real>
 std::vector<Real> swiglu(const std::vector<Real>& in, int ffn) {
   std::vector<Real> out(in.size() / 2);
   const std::size_t width = static_cast<std::size_t>(ffn);
@@ -281,9 +179,6 @@ std::vector<Real> cross_entropy_backward(const std::vector<Real>& logits,
   template RmsNorm<Real> rms_norm(const std::vector<Real>&, const std::vector<Real>&);                       \
   template RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>&, const std::vector<Real>&,      \
                                                     const std::vector<Real>&, const std::vector<Real>&);     \
-  template Attention<Real> attention(const AttentionShape&, const std::vector<Real>&);                       \
-  template std::vector<Real> attention_backward(const AttentionShape&, const std::vector<Real>&,             \
-                                                const Attention<Real>&, const std::vector<Real>&);           \
   template std::vector<Real> swiglu(const std::vector<Real>&, int);                                          \
   template std::vector<Real> swiglu_backward(const std::vector<Real>&, const std::vector<Real>&, int);       \
   template CrossEntropy<Real> cross_entropy(const std::vector<Real>&, std::span<const std::int32_t>, int);   \

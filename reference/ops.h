@@ -1,4 +1,5 @@
-// The model's formulas, forward and backward, one function each, on plain row-major vectors.
+// The model's formulas, forward and backward, one function each, on plain row-major vectors. attention.h has
+// the rest.
 //
 // Real is float for the oracle, in the order of operations given here, sums in ascending index from zero; and
 // double for the same formulas computed wide (finite differences, honest differences). No function rounds to
@@ -45,25 +46,6 @@ struct RmsNormGradients {
 template <typename Real>
 RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>& dy, const std::vector<Real>& x,
                                          const std::vector<Real>& gain, const std::vector<Real>& inverse_rms);
-
-// Causal attention. qkv is [T, 3H]: q, k, v thirds, heads side by side in each. Per query t, over keys u <= t
-// of its sequence: s = (q . k) * scale, p = exp(s - max) / sum, context = sum p * v.
-struct AttentionShape {
-  int sequences = 0, seq_length = 0, heads = 0, head_dim = 0;
-};
-template <typename Real>
-struct Attention {
-  std::vector<Real> context;  // [T, H]
-  std::vector<Real> max;      // [T, heads], kept for backward
-  std::vector<Real> sum;      // [T, heads]
-};
-template <typename Real>
-Attention<Real> attention(const AttentionShape& shape, const std::vector<Real>& qkv);
-// With dp = dcontext . v and w = sum p * dp: ds = (p * (dp - w)) * scale; dq = sum_u ds * k; dk = sum_t ds *
-// q; dv = sum_t p * dcontext. Returns dqkv [T, 3H].
-template <typename Real>
-std::vector<Real> attention_backward(const AttentionShape& shape, const std::vector<Real>& qkv,
-                                     const Attention<Real>& forward, const std::vector<Real>& dcontext);
 
 // in [T, 2F]: gate then up. out [T, F] = (gate * sigmoid(gate)) * up.
 template <typename Real>

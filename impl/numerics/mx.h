@@ -16,7 +16,7 @@
 // Exactness. value/s is computed as value * (1/s), one float multiplication by a power of two: 1/s is the
 // scale of code 254-c, which float holds (2^-127, for infinite amax, as a subnormal). A bf16 has 8
 // significand bits, so the product is exact unless it overflows or leaves the normal range. It cannot
-// overflow: a finite value is at most amax < 1024*s. Below 2^-126 it may be rounded, and is far under half of
+// overflow: a finite value is below 512*s. Below 2^-126 it may be rounded, and is far under half of
 // the smallest E4M3 value (2^-10) before and after: the element is zero either way.
 
 #include <cstddef>

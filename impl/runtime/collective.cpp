@@ -1,6 +1,7 @@
 #include "impl/runtime/collective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace gatherfuzz {
@@ -41,42 +42,79 @@ void store_one(HostMemory& memory, const Operand& operand, uint32_t i, float val
   }
 }
 
-// Sums pieces of every rank's bucket at the same position; position-aligned pieces add as group elements.
-void add_pieces(std::vector<Segment>& sum, const std::vector<Segment>& other, uint32_t end) {
+Term factor_of(Reduction reduction, std::size_t ranks) {
+  return reduction == Reduction::average ? scale_term(1.0f / static_cast<float>(ranks)) : 1;
+}
+
+// Pieces at the same position of two ranks: values of equal position add as group elements.
+Segment add(Segment a, const Segment& b) {
   static constexpr Term kMisaligned = term_of("misaligned");
-  std::vector<Segment> result;
-  std::size_t i = 0;
-  std::size_t j = 0;
-  uint32_t at = sum.empty() ? end : sum.front().begin;
-  auto cut = [&](const std::vector<Segment>& list, std::size_t& k) {
-    while (k + 1 < list.size() && list[k + 1].begin <= at) ++k;
-    Segment s = list[k];
-    if (s.has_position()) s.offset += at - s.begin;
-    s.begin = at;
-    return s;
-  };
-  while (at < end) {
-    Segment a = cut(sum, i);
-    const Segment b = cut(other, j);
-    if (a.term == kZeroTerm) {
-      const uint8_t taint = a.taint;
-      a = b;
-      a.taint |= taint;
-    } else if (b.term != kZeroTerm) {
-      const bool aligned = a.has_position() && b.has_position() && a.offset == b.offset && a.element == b.element;
-      a.term = aligned ? a.term + b.term : mix(mix(kMisaligned, a.term), b.term + b.offset);
-      a.taint |= b.taint;
-    } else {
-      a.taint |= b.taint;
-    }
-    a.label = kNoLabel;
-    result.push_back(a);
-    uint32_t next = end;
-    if (i + 1 < sum.size()) next = std::min(next, sum[i + 1].begin);
-    if (j + 1 < other.size()) next = std::min(next, other[j + 1].begin);
-    at = next;
+  const uint8_t taint = a.taint | b.taint;
+  if (a.term == kZeroTerm) {
+    const uint32_t begin = a.begin;
+    a = b;
+    a.begin = begin;
+  } else if (b.term != kZeroTerm) {
+    const bool aligned =
+        a.has_position() && b.has_position() && a.offset == b.offset && a.element == b.element;
+    a.term = aligned ? a.term + b.term : mix(mix(kMisaligned, a.term), b.term + b.offset);
   }
-  sum = std::move(result);
+  a.label = kNoLabel;
+  a.taint = taint;
+  a.normalize();
+  return a;
+}
+
+// A maximum of equal values is that value; of different ones a mixture that depends on neither order nor
+// number.
+Segment maximum(std::span<const Segment> values) {
+  static constexpr Term kMaximum = term_of("max");
+  Segment result = values[0];
+  std::vector<Term> terms;
+  for (const Segment& s : values) {
+    const Term term = s.offset == 0 ? s.term : mix(s.term, s.offset);
+    if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(term);
+    result.taint |= s.taint;
+    if (s.has_position()) result.element = s.element;
+  }
+  result.label = kNoLabel;
+  if (terms.size() > 1) {
+    result.term = kZeroTerm;
+    result.offset = 0;
+    for (const Term term : terms) result.term += mix(kMaximum, term);
+  }
+  result.normalize();
+  return result;
+}
+
+Segment reduce(std::span<const Segment> values, Reduction reduction) {
+  if (reduction == Reduction::max) return maximum(values);
+  Segment sum = values[0];
+  for (const Segment& s : values.subspan(1)) sum = add(sum, s);
+  if (sum.has_position()) sum.term *= factor_of(reduction, values.size());
+  return sum;
+}
+
+// Reduces the pieces [0, end) of every rank, position by position.
+std::vector<Segment> reduce_pieces(std::span<const std::vector<Segment>> ranks, uint32_t end,
+                                   Reduction reduction) {
+  std::vector<Segment> result;
+  std::vector<Segment> here(ranks.size());
+  std::vector<std::size_t> at(ranks.size(), 0);
+  for (uint32_t begin = 0; begin < end;) {
+    uint32_t next = end;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const std::vector<Segment>& list = ranks[r];
+      while (at[r] + 1 < list.size() && list[at[r] + 1].begin <= begin) ++at[r];
+      if (at[r] + 1 < list.size()) next = std::min(next, list[at[r] + 1].begin);
+      here[r] = list[at[r]];
+      if (here[r].has_position()) here[r].offset += begin - here[r].begin;
+      here[r].begin = begin;
+    }
+    result.push_back(reduce(here, reduction));
+    begin = next;
+  }
+  return result;
 }
 
 std::vector<Segment> cut_out(const SymbolicMemory& memory, const Operand& operand) {
@@ -92,20 +130,34 @@ void put(SymbolicMemory& memory, const Operand& operand, const std::vector<Segme
   for (std::size_t i = 0; i < list.size(); ++i) {
     Segment s = list[i];
     s.begin += operand.begin;
-    memory.assign_piece(operand.buffer, s, i + 1 < list.size() ? operand.begin + list[i + 1].begin : operand.end());
+    memory.assign_piece(operand.buffer, s,
+                        i + 1 < list.size() ? operand.begin + list[i + 1].begin : operand.end());
   }
 }
 
-Term factor_of(Reduction reduction, std::size_t ranks) {
-  return reduction == Reduction::average ? scale_term(1.0f / static_cast<float>(ranks)) : 1;
+// NaN wins, as a taint does.
+float reduce_one(Reduction reduction, float a, float b) {
+  if (reduction != Reduction::max) return a + b;
+  return std::isnan(b) || b > a ? b : a;
 }
 
-float reduce_one(Reduction reduction, float a, float b) { return reduction == Reduction::max ? std::max(a, b) : a + b; }
+float factor_on_host(Reduction reduction, std::size_t ranks) {
+  return reduction == Reduction::average ? 1.0f / static_cast<float>(ranks) : 1.0f;
+}
+
+uint32_t shard_of(const Operand& bucket, int ranks) {
+  const auto n = static_cast<uint32_t>(ranks);
+  if (bucket.count() % n != 0)
+    throw RuntimeError(Error::invalid_value, "a bucket of " + std::to_string(bucket.count()) +
+                                                 " elements does not divide into " + std::to_string(n) +
+                                                 " shards");
+  return bucket.count() / n;
+}
 
 }  // namespace
 
 AllGather all_gather_in_place(const Operand& bucket, int rank, int ranks) {
-  const uint32_t shard = bucket.count() / static_cast<uint32_t>(ranks);
+  const uint32_t shard = shard_of(bucket, ranks);
   const auto r = static_cast<uint32_t>(rank);
   AllGather op;
   op.own = View<raw>(piece(bucket, r * shard, shard));
@@ -116,7 +168,7 @@ AllGather all_gather_in_place(const Operand& bucket, int rank, int ranks) {
 }
 
 ReduceScatter reduce_scatter_in_place(const Operand& bucket, int rank, int ranks, Reduction reduction) {
-  const uint32_t shard = bucket.count() / static_cast<uint32_t>(ranks);
+  const uint32_t shard = shard_of(bucket, ranks);
   const auto r = static_cast<uint32_t>(rank);
   ReduceScatter op;
   op.before = View<real>(piece(bucket, 0, r * shard));
@@ -168,32 +220,25 @@ void ReduceScatter::host_collective(std::span<const void* const> ops, std::span<
         sum[i] = from == 0 ? value : reduce_one(op.reduction, sum[i], value);
       }
     }
-    const float factor = op.reduction == Reduction::average ? 1.0f / static_cast<float>(ranks) : 1.0f;
+    const float factor = factor_on_host(op.reduction, ranks);
     for (uint32_t i = 0; i < n; ++i) store_one(memories[to], op.own, i, sum[i] * factor);
   }
 }
 
-void ReduceScatter::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
+void ReduceScatter::symbolic_collective(std::span<const void* const> ops,
+                                        std::span<SymbolicMemory> memories) {
   const std::size_t ranks = ops.size();
   for (std::size_t to = 0; to < ranks; ++to) {
     const ReduceScatter& op = as<ReduceScatter>(ops[to]);
     if (op.own.empty()) continue;
-    std::vector<Segment> sum;
+    std::vector<std::vector<Segment>> shards;
     for (std::size_t from = 0; from < ranks; ++from) {
       Operand shard = whole(as<ReduceScatter>(ops[from]));
       shard.begin += static_cast<uint32_t>(to) * op.own.bytes;
       shard.bytes = op.own.bytes;
-      const std::vector<Segment> list = cut_out(memories[from], shard);
-      if (from == 0) {
-        sum = list;
-      } else {
-        add_pieces(sum, list, op.own.bytes);
-      }
+      shards.push_back(cut_out(memories[from], shard));
     }
-    const Term factor = factor_of(op.reduction, ranks);
-    for (Segment& s : sum)
-      if (s.has_position()) s.term *= factor;
-    put(memories[to], op.own, sum);
+    put(memories[to], op.own, reduce_pieces(shards, op.own.bytes, op.reduction));
   }
 }
 
@@ -209,32 +254,31 @@ void AllReduce::host_collective(std::span<const void* const> ops, std::span<Host
       if (counts) {
         total[i] += memories[r].in<uint64_t>(values)[i];
       } else {
-        const float value = memories[r].in<float>(values)[i];
+        const float value = load_one(memories[r], values, i);
         result[i] = r == 0 ? value : reduce_one(first.reduction, result[i], value);
       }
     }
   }
+  const float factor = factor_on_host(first.reduction, ops.size());
   for (std::size_t r = 0; r < ops.size(); ++r) {
     const Operand& values = as<AllReduce>(ops[r]).values;
-    std::memcpy(memories[r].data(values), counts ? static_cast<const void*>(total.data()) : result.data(), values.bytes);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (counts) {
+        memories[r].out<uint64_t>(values)[i] = total[i];
+      } else {
+        store_one(memories[r], values, i, result[i] * factor);
+      }
+    }
   }
 }
 
 void AllReduce::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
+  std::vector<std::vector<Segment>> values;
+  for (std::size_t r = 0; r < ops.size(); ++r)
+    values.push_back(cut_out(memories[r], as<AllReduce>(ops[r]).values));
   const AllReduce& first = as<AllReduce>(ops[0]);
-  Term term = kZeroTerm;
-  uint8_t taint = 0;
-  for (std::size_t r = 0; r < ops.size(); ++r) {
-    const Digest value = memories[r].digest(as<AllReduce>(ops[r]).values);
-    // A maximum of equal values is that value; of different ones a mixture that does not depend on order.
-    if (first.reduction == Reduction::max) {
-      term = r == 0 || term == value.term ? value.term : mix(term_of("max"), term) + value.term;
-    } else {
-      term += value.term;
-    }
-    taint |= value.taint;
-  }
-  for (std::size_t r = 0; r < ops.size(); ++r) memories[r].assign(as<AllReduce>(ops[r]).values, term, kNoLabel, taint);
+  const std::vector<Segment> result = reduce_pieces(values, first.values.bytes, first.reduction);
+  for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, result);
 }
 
 CollectiveCall describe_collective(const OpType& type, const void* op) {

@@ -1,7 +1,7 @@
-// In-place collectives over all ranks of a bucket, with exact footprints: an all-gather reads the own shard and writes
-// only the others; a reduce-scatter reads the whole bucket and writes the own shard, and the other shards keep this
-// rank's unreduced values; an all-reduce rewrites everything. Reductions add in ascending rank order in FP32 and round
-// once. Layout rule as NCCL has it: rank r's shard is at r * count elements.
+// In-place collectives over all ranks of a bucket, with exact footprints: an all-gather reads the own shard
+// and writes only the others; a reduce-scatter reads the whole bucket and writes the own shard, and the other
+// shards keep this rank's unreduced values; an all-reduce rewrites everything. Reductions add in ascending
+// rank order in FP32 and round once. Layout rule as NCCL has it: rank r's shard is at r * count elements.
 #pragma once
 
 #include "impl/runtime/runtime.h"
@@ -33,7 +33,7 @@ struct ReduceScatter {
   static void symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories);
 };
 
-// Of float (sum or max) or of 64-bit counts (sum).
+// Of float or bf16 (sum, average or max) or of 64-bit counts (sum).
 struct AllReduce {
   static constexpr const char* kName = "all_reduce";
   Update<raw, Content::scalar> values;
@@ -44,7 +44,8 @@ struct AllReduce {
   static void symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories);
 };
 
-// Ops for a whole bucket, split at the own shard of `rank`.
+// Ops for a whole bucket, split at the own shard of `rank`. Throws invalid_value if the bucket is not `ranks`
+// equal shards.
 AllGather all_gather_in_place(const Operand& bucket, int rank, int ranks);
 ReduceScatter reduce_scatter_in_place(const Operand& bucket, int rank, int ranks, Reduction reduction);
 

@@ -1,11 +1,12 @@
-// A composite: a run of ops recorded once and launched as one op with the union of their footprints. The coarse model is
-// the layer code recorded this way; the fine model launches the same ops one by one.
+// A composite: a run of ops recorded once and launched as one op with the union of their footprints. The
+// coarse model is the layer code recorded this way; the fine model launches the same ops one by one.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "impl/runtime/error.h"
 #include "impl/runtime/op_type.h"
 
 namespace gatherfuzz {
@@ -24,6 +25,7 @@ struct Composite {
   std::vector<Part> parts;
   std::vector<std::max_align_t> storage;
   std::vector<Access> accesses;  // reads of what no part wrote before, then writes, then accumulations
+  uint64_t coefficients = 0;     // a hash of all factors that parts multiply with
 
   const std::byte* op(const Part& part) const {
     return reinterpret_cast<const std::byte*>(storage.data()) + part.offset;
@@ -53,7 +55,7 @@ class CompositeRecorder : public OpSink {
   std::unique_ptr<Composite> finish();
 
  private:
-  void add_access(const Operand& operand, const OperandField& field);
+  void add_access(const Access& access);
 
   std::unique_ptr<Composite> composite_;
 };
@@ -62,7 +64,8 @@ class CompositeRecorder : public OpSink {
 template <class F>
 void for_each_access(const OpType& type, const void* op, F&& f) {
   if (type.composite) {
-    for (const Access& access : static_cast<const CompositeOp*>(op)->body->accesses) f(access.operand, access.field);
+    for (const Access& access : static_cast<const CompositeOp*>(op)->body->accesses)
+      f(access.operand, access.field);
     return;
   }
   for (const OperandField& field : type.operands) {

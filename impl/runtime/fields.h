@@ -1,5 +1,5 @@
-// The members of an aggregate, without a list kept by hand: counted by brace initialization, reached by structured
-// bindings. Enough of C++26 reflection for op structs (up to 20 members, none of them an array).
+// The members of an aggregate, without a list kept by hand: counted by brace initialization, reached by
+// structured bindings. Enough of C++26 reflection for op structs (up to 20 members, none of them an array).
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@ namespace fields_detail {
 
 struct AnyValue {
   template <class T>
-    requires(!std::is_reference_v<T>)
-  operator T() const;
+  requires(!std::is_reference_v<T>) operator T() const;
 };
 
 template <std::size_t>
@@ -22,7 +21,9 @@ using AnyValueAt = AnyValue;
 
 template <class T, std::size_t... I>
 constexpr bool braces_take(std::index_sequence<I...>) {
-  return requires { T{AnyValueAt<I>{}...}; };
+  return requires {
+    T{AnyValueAt<I>{}...};
+  };
 }
 
 template <class T, std::size_t N = 20>

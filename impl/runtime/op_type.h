@@ -5,7 +5,8 @@
 //     Update<real, Content::grad> values;
 //     Coefficient factor;
 //     void host(HostMemory& memory) const;          // the kernel on real numbers
-//     void symbolic(SymbolicMemory& memory) const;  // optional: by default every output is a hash of all inputs
+//     void symbolic(SymbolicMemory& memory) const;  // optional: by default every output is a hash of all
+//     inputs
 //   };
 #pragma once
 
@@ -27,7 +28,9 @@ namespace gatherfuzz {
 struct Site {
   const char* file = "";
   int line = 0;
-  static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+  static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
 };
 
 // What the type of one operand says.
@@ -78,7 +81,8 @@ std::span<const OperandField> operand_fields() {
     for_each_field(op, [&](const auto& field) {
       using F = std::remove_cvref_t<decltype(field)>;
       if constexpr (IsOperand<F>) {
-        const auto offset = reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&op);
+        const auto offset =
+            reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&op);
         list[n++] = {static_cast<uint16_t>(offset), F::kMode, F::kContent, F::kPlane, F::kConsumes};
       }
     });
@@ -95,7 +99,8 @@ std::span<const uint16_t> coefficient_offsets() {
     std::size_t n = 0;
     for_each_field(op, [&](const auto& field) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, Coefficient>)
-        list[n++] = static_cast<uint16_t>(reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&op));
+        list[n++] = static_cast<uint16_t>(reinterpret_cast<const std::byte*>(&field) -
+                                          reinterpret_cast<const std::byte*>(&op));
     });
     list[kFieldCount<Op>] = static_cast<uint16_t>(n);
     return list;

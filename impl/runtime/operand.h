@@ -1,5 +1,5 @@
-// Operands: what one op reads and writes, as typed byte ranges. An op is a plain struct of operands and scalars; its
-// footprint follows from the operand types (op_type.h), so it cannot be forgotten.
+// Operands: what one op reads and writes, as typed byte ranges. An op is a plain struct of operands and
+// scalars; its footprint follows from the operand types (op_type.h), so it cannot be forgotten.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,19 @@ enum class Mode : uint8_t { read, write, update, accumulate };
 
 // What a write leaves behind, and what a read needs to find.
 enum class Content : uint8_t {
-  any, zero, staged, gathered, weights, grad, reduced, spent, main_param, moment, batch, activation, scalar
+  any,
+  zero,
+  staged,
+  gathered,
+  weights,
+  grad,
+  reduced,
+  spent,
+  main_param,
+  moment,
+  batch,
+  activation,
+  scalar
 };
 
 // Which copy of a weight an operand names. `whole` is a bf16 or FP32 weight.
@@ -22,7 +34,8 @@ enum class Plane : uint8_t { none, whole, rowwise, rowwise_scale, columnwise, co
 
 using BufferId = uint32_t;  // per rank; 0 is no buffer
 
-// A byte range of one buffer of the executing rank. `tag` names a parameter or bucket (0: none, otherwise index + 1).
+// A byte range of one buffer of the executing rank. `tag` names a parameter or bucket (0: none, otherwise
+// index + 1).
 struct Operand {
   BufferId buffer = 0;
   uint32_t begin = 0;
@@ -46,9 +59,9 @@ struct View : Operand {
   View() = default;
   explicit View(const Operand& operand) : Operand(operand) {}
   template <class U>
-    requires((std::is_same_v<T, real> && (std::is_same_v<U, float> || std::is_same_v<U, bf16>)) ||
-             (std::is_same_v<T, raw> && !std::is_same_v<U, raw>))
-  View(const View<U>& other) : Operand(other) {}
+  requires((std::is_same_v<T, real> && (std::is_same_v<U, float> || std::is_same_v<U, bf16>)) ||
+           (std::is_same_v<T, raw> && !std::is_same_v<U, raw>)) View(const View<U>& other)
+      : Operand(other) {}
 
   View slice(uint32_t first, uint32_t n) const {
     View piece = *this;
@@ -95,8 +108,7 @@ struct OperandOf : Operand {
 
   OperandOf() = default;
   template <class U>
-    requires std::is_convertible_v<View<U>, View<T>>
-  OperandOf(const View<U>& view) : Operand(view) {}
+  requires std::is_convertible_v<View<U>, View<T>> OperandOf(const View<U>& view) : Operand(view) {}
 };
 
 template <class T, Content needs = Content::any>

@@ -1,9 +1,10 @@
-// The Runtime contract: one rank's view of a machine with streams, events, graphs and collectives. The training code is
-// written once against it; symbolic, host and cuda runtimes implement it.
+// The Runtime contract: one rank's view of a machine with streams, events, graphs and collectives. The
+// training code is written once against it; symbolic, host and cuda runtimes implement it.
 //
-// Ordering: ops on one stream run in order of launch; across streams only events order them. Ownership: buffers live
-// until `release`; ops and their scalars are copied at launch. Errors: every call throws RuntimeError with CUDA's error
-// name and then has enqueued nothing. Host threads: one thread drives one rank.
+// Ordering: ops on one stream run in order of launch; across streams only events order them. Ownership:
+// buffers live until `release`; ops and their scalars are copied at launch. Errors: every call throws
+// RuntimeError with CUDA's error name and then has enqueued nothing. Host threads: one thread drives one
+// rank.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ enum class Fill : uint8_t { uninitialized, zero };
 enum class CaptureMode : uint8_t { global, thread_local_, relaxed };
 enum class StreamKind : uint8_t { blocking, non_blocking };
 
-// What the host got to know of one scalar in memory. On `symbolic` there are no numbers: value is 0, and `nonfinite`
-// is the taint.
+// What the host got to know of one scalar in memory. On `symbolic` there are no numbers: value is 0, and
+// `nonfinite` is the taint.
 struct HostScalar {
   double value = 0.0;
   bool nonfinite = false;
@@ -31,7 +32,8 @@ struct HostScalar {
   bool flagged() const { return nonfinite || value != 0.0; }
 };
 
-// A boundary in a rank's host code, delivered to the observer when the stream reaches it. Codes belong to the caller.
+// A boundary in a rank's host code, delivered to the observer when the stream reaches it. Codes belong to the
+// caller.
 struct Mark {
   uint32_t code = 0;
   uint32_t detail = 0;
@@ -68,7 +70,8 @@ class Runtime {
   // Waits until the stream has produced the scalar (a float) and returns it.
   virtual HostScalar read(StreamId stream, const Operand& scalar, Site site = Site::here()) = 0;
 
-  virtual void begin_capture(StreamId stream, CaptureMode mode = CaptureMode::thread_local_, int host_thread = 0) = 0;
+  virtual void begin_capture(StreamId stream, CaptureMode mode = CaptureMode::thread_local_,
+                             int host_thread = 0) = 0;
   // Ends the capture and instantiates what was recorded.
   virtual GraphId end_capture(StreamId stream, int host_thread = 0) = 0;
   virtual bool capturing(StreamId stream) const = 0;

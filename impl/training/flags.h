@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "impl/numerics/mx.h"
+#include "impl/runtime/schedule.h"
 
 namespace gatherfuzz {
 
@@ -22,8 +23,6 @@ enum class CudaGraphImpl : uint8_t { none, local, full_iteration };
 enum class CudaGraphScope : uint8_t { empty, full_iteration };
 // The order in which a layer's parameters are registered: as the forward pass uses them, or not.
 enum class RegistrationOrder : uint8_t { execution, shuffled };
-// The order in which runnable ops run: per rank as issued, the last rank first, seeded, seeded priorities.
-enum class Schedule : uint8_t { fifo, reverse, random, pct };
 
 // The initial values are the defaults that program format v1 pins.
 struct Flags {

@@ -19,11 +19,14 @@ BufferId HostMemory::allocate(uint32_t bytes, bool zeroed) {
   return static_cast<BufferId>(buffers_.size() - 1);
 }
 
-void HostMemory::release(BufferId buffer) { buffers_[buffer] = Buffer{}; }
+void HostMemory::release(BufferId buffer) {
+  buffers_[buffer] = Buffer{};
+}
 
 float* HostMemory::scratch(std::size_t n) {
   n = (n + 15) & ~std::size_t{15};
-  if (n > kChunk) {  // larger than a chunk: a run of chunks cannot hold it, so it gets one of its own at the end
+  if (n >
+      kChunk) {  // larger than a chunk: a run of chunks cannot hold it, so it gets one of its own at the end
     large_.push_back(std::make_unique_for_overwrite<float[]>(n));
     return large_.back().get();
   }

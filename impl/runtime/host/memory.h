@@ -22,7 +22,9 @@ class HostMemory {
   void release(BufferId buffer);
 
   std::byte* data(const Operand& operand) { return buffers_[operand.buffer].data.get() + operand.begin; }
-  const std::byte* data(const Operand& operand) const { return buffers_[operand.buffer].data.get() + operand.begin; }
+  const std::byte* data(const Operand& operand) const {
+    return buffers_[operand.buffer].data.get() + operand.begin;
+  }
 
   template <class T>
   const T* in(const Operand& operand) const {
@@ -37,7 +39,8 @@ class HostMemory {
   const float* load(const Operand& operand);
   // FP32 values rounded to the operand's dtype and stored.
   void store(const Operand& operand, const float* values);
-  // Where to compute the operand's values in FP32 before `store`: the operand itself if it is FP32, otherwise scratch.
+  // Where to compute the operand's values in FP32 before `store`: the operand itself if it is FP32, otherwise
+  // scratch.
   float* staging(const Operand& operand);
 
   // Uninitialized scratch of n floats, valid until the op ends.

@@ -6,7 +6,9 @@
 
 namespace gatherfuzz {
 
-void RankRuntime::invalidate(int capture) { captures_[static_cast<std::size_t>(capture)].invalidated = true; }
+void RankRuntime::invalidate(int capture) {
+  captures_[static_cast<std::size_t>(capture)].invalidated = true;
+}
 
 // Rule 5: what may not be captured invalidates every capture involved.
 void RankRuntime::fail_in_capture(StreamId stream, Error error, const std::string& what) {
@@ -25,21 +27,29 @@ void RankRuntime::check_stream(StreamId stream) {
   if (stream == 0 && any_blocking_stream_captures()) {  // rule 22
     for (const Stream& s : streams_)
       if (s.capture >= 0 && s.kind == StreamKind::blocking) invalidate(s.capture);
-    throw RuntimeError(Error::stream_capture_implicit, "the legacy stream is used while a blocking stream captures");
+    throw RuntimeError(Error::stream_capture_implicit,
+                       "the legacy stream is used while a blocking stream captures");
   }
   const int capture = streams_[stream].capture;
   if (capture >= 0 && captures_[static_cast<std::size_t>(capture)].invalidated)  // rule 6
     throw RuntimeError(Error::stream_capture_invalidated, std::string("stream ") + streams_[stream].name);
 }
 
-bool RankRuntime::capturing(StreamId stream) const { return streams_[stream].capture >= 0; }
+bool RankRuntime::capturing(StreamId stream) const {
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
+  if (stream == 0 && any_blocking_stream_captures())  // rule 22: says so and invalidates nothing
+    throw RuntimeError(Error::stream_capture_implicit,
+                       "the legacy stream is asked while a blocking stream captures");
+  return streams_[stream].capture >= 0;
+}
 
 void RankRuntime::begin_capture(StreamId stream, CaptureMode mode, int host_thread) {
   if (stream == 0)  // rule 1
     throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot capture");
   check_stream(stream);
   if (streams_[stream].capture >= 0)
-    throw RuntimeError(Error::illegal_state, std::string("stream ") + streams_[stream].name + " captures already");
+    throw RuntimeError(Error::illegal_state,
+                       std::string("stream ") + streams_[stream].name + " captures already");
   Capture capture;
   capture.origin = stream;
   capture.mode = mode;
@@ -66,12 +76,27 @@ void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op
   s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
 }
 
+// Rule 20; while the capture lasts it is invalidated (rule 5).
+void RankRuntime::fail_if_captured(const Event& event, const char* what) {
+  if (event.capture < 0) return;
+  invalidate(event.capture);
+  throw RuntimeError(Error::captured_event, std::string(what) + " of an event recorded in a capture");
+}
+
 void RankRuntime::join_capture(StreamId stream, const Event& event) {
   Stream& s = streams_[stream];
   if (event.capture < 0)  // rule 17
-    fail_in_capture(stream, Error::stream_capture_isolation, "wait for an event recorded outside of the capture");
-  if (!captures_[static_cast<std::size_t>(event.capture)].graph)
-    throw RuntimeError(Error::captured_event, "wait for an event recorded in a capture that has ended");
+    fail_in_capture(stream, Error::stream_capture_isolation,
+                    "wait for an event recorded outside of the capture");
+  const Capture& capture = captures_[static_cast<std::size_t>(event.capture)];
+  if (!capture.graph)
+    fail_in_capture(stream, Error::captured_event, "wait for an event recorded in a capture that has ended");
+  if (capture.invalidated)  // rule 6
+    fail_in_capture(stream, Error::stream_capture_invalidated, "wait for an event of an invalidated capture");
+  if (stream == 0) {  // rule 1
+    invalidate(event.capture);
+    throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot join a capture");
+  }
   if (s.capture >= 0 && s.capture != event.capture) {  // rule 18
     invalidate(event.capture);
     fail_in_capture(stream, Error::stream_capture_merge, "wait for an event of another capture");
@@ -84,8 +109,9 @@ void RankRuntime::join_capture(StreamId stream, const Event& event) {
     if (std::find(s.tail.begin(), s.tail.end(), node) == s.tail.end()) s.tail.push_back(node);
 }
 
-// Rule 4: every stream's last work must lie before what the origin stream ends with.
-bool RankRuntime::all_joined(int capture) const {
+// Rule 4: every stream's last work must lie before what the origin stream ends with. Names the streams where
+// it does not.
+std::string RankRuntime::unjoined_streams(int capture) const {
   const Capture& c = captures_[static_cast<std::size_t>(capture)];
   std::vector<bool> before_end(c.graph->nodes.size(), false);
   std::vector<uint32_t> open = streams_[c.origin].tail;
@@ -96,18 +122,24 @@ bool RankRuntime::all_joined(int capture) const {
     before_end[node] = true;
     for (const uint32_t earlier : c.graph->nodes[node].after) open.push_back(earlier);
   }
+  std::string names;
   for (const Stream& s : streams_) {
-    if (s.capture != capture) continue;
-    for (const uint32_t node : s.tail)
-      if (!before_end[node]) return false;
+    const bool joined = s.capture != capture || std::all_of(s.tail.begin(), s.tail.end(),
+                                                            [&](uint32_t node) { return before_end[node]; });
+    if (!joined) names += std::string(names.empty() ? "" : ", ") + s.name;
   }
-  return true;
+  return names;
 }
 
 GraphId RankRuntime::end_capture(StreamId stream, int host_thread) {
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
   const int index = streams_[stream].capture;
-  if (index < 0) throw RuntimeError(Error::illegal_state, std::string("stream ") + streams_[stream].name + " does not capture");
+  if (index < 0)
+    throw RuntimeError(Error::illegal_state,
+                       std::string("stream ") + streams_[stream].name + " does not capture");
   Capture& capture = captures_[static_cast<std::size_t>(index)];
+  if (capture.origin != stream && capture.invalidated)  // rule 6
+    throw RuntimeError(Error::stream_capture_invalidated, std::string("stream ") + streams_[stream].name);
   if (capture.origin != stream) {  // rule 2
     invalidate(index);
     throw RuntimeError(Error::stream_capture_unmatched, std::string("the capture began on stream ") +
@@ -116,20 +148,19 @@ GraphId RankRuntime::end_capture(StreamId stream, int host_thread) {
   }
   if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread)  // rule 3
     throw RuntimeError(Error::stream_capture_wrong_thread, "the capture was begun by another thread");
-  const bool joined = all_joined(index);
-  std::string unjoined;
+  const std::string unjoined = unjoined_streams(index);
   for (Stream& s : streams_) {
     if (s.capture != index) continue;
-    if (&s != &streams_[capture.origin]) unjoined += std::string(unjoined.empty() ? "" : ", ") + s.name;
     s.capture = -1;
     s.tail.clear();
   }
   std::unique_ptr<GraphExec> graph = std::move(capture.graph);
   if (capture.invalidated)  // rule 6: the error and no graph; the streams are usable again
     throw RuntimeError(Error::stream_capture_invalidated, "the capture was invalidated earlier");
-  if (!joined)
-    throw RuntimeError(Error::stream_capture_unjoined, "work on " + unjoined + " was not joined to the origin stream " +
-                                                           streams_[stream].name);
+  if (!unjoined.empty())
+    throw RuntimeError(
+        Error::stream_capture_unjoined,
+        "work on " + unjoined + " was not joined to the origin stream " + streams_[stream].name);
   graphs_.push_back(std::move(graph));
   return static_cast<GraphId>(graphs_.size());
 }

@@ -1,39 +1,8 @@
-// The default drain: each rank's queue in issue order. Events need no attention then: whatever is waited for was issued
-// before.
+// The default drain: each rank's queue in issue order. Events need no attention then: whatever is waited for
+// was issued before.
 #include "impl/runtime/local/rank.h"
 
 namespace gatherfuzz {
-
-namespace {
-
-std::string say(const OpRef& ref) {
-  const CollectiveCall call = describe_collective(*ref.type, ref.op);
-  return std::string(call.type->name) + " (" + std::to_string(call.count) + " x " + name_of(call.dtype) + ")";
-}
-
-}  // namespace
-
-std::string Drain::describe_wait(const std::vector<const OpRef*>& blocked) const {
-  std::string text;
-  for (std::size_t r = 0; r < blocked.size(); ++r) {
-    if (blocked[r] == nullptr) continue;
-    for (std::size_t other = 0; other < blocked.size(); ++other) {
-      if (other == r) continue;
-      const bool agrees = blocked[other] != nullptr && describe_collective(*blocked[r]->type, blocked[r]->op) ==
-                                                           describe_collective(*blocked[other]->type, blocked[other]->op);
-      if (agrees) continue;
-      if (!text.empty()) text += "; ";
-      text += "rank " + std::to_string(r) + " in " + say(*blocked[r]) + " waits for rank " + std::to_string(other) + ", ";
-      if (blocked[other] != nullptr) {
-        text += "which is in " + say(*blocked[other]);
-      } else {
-        const RankRuntime& late = rank(static_cast<int>(other));
-        text += late.fiber_ && !late.fiber_->done() ? "whose host waits" : "which has ended";
-      }
-    }
-  }
-  return text;
-}
 
 class FifoDrain : public Drain {
  public:
@@ -61,7 +30,12 @@ class FifoDrain : public Drain {
     return any ? describe_wait(blocked) : std::string();
   }
 
-  bool record_done(int r, uint32_t) const override { return rank(r).queue_.empty(); }
+  bool record_done(int r, uint32_t, uint64_t issued) const override {
+    const Cursor& cursor = cursors_[static_cast<std::size_t>(r)];
+    return rank(r).issued_ - rank(r).queue_.size() + cursor.item >= issued;
+  }
+
+  void forget() override { cursors_.assign(cursors_.size(), {}); }
 
  private:
   struct Cursor {
@@ -80,7 +54,7 @@ class FifoDrain : public Drain {
       const GraphNode& node = graph.nodes[cursor.node];
       return {node.type, graph.op(node), r, node.stream, static_cast<GraphId>(item.value), node.site};
     }
-    return {item.type, reinterpret_cast<const std::byte*>(rank.storage_.data()) + item.value, r, item.stream, 0, item.site};
+    return {item.type, rank.stored(item), r, item.stream, 0, item.site};
   }
 
   bool run_rank(int r) {
@@ -89,7 +63,7 @@ class FifoDrain : public Drain {
     if (cursor.blocked || rank.queue_.empty()) return false;
     while (cursor.item < rank.queue_.size() && !world_.stopped()) {
       const QueueItem& item = rank.queue_[cursor.item];
-      const std::byte* bytes = reinterpret_cast<const std::byte*>(rank.storage_.data()) + item.value;
+      const std::byte* bytes = rank.stored(item);
       if (item.kind == QueueItem::Kind::graph) {
         if (!run_graph(cursor, rank, item)) return true;
       } else if (item.kind == QueueItem::Kind::mark) {
@@ -128,7 +102,9 @@ class FifoDrain : public Drain {
     return true;
   }
 
-  bool comes_to(const OpRef& ref) { return world_.interposer_ == nullptr || world_.interposer_->times(ref) > 0; }
+  bool comes_to(const OpRef& ref) {
+    return world_.interposer_ == nullptr || world_.interposer_->times(ref) > 0;
+  }
 
   bool run_collective() {
     for (const Cursor& cursor : cursors_)
@@ -136,9 +112,8 @@ class FifoDrain : public Drain {
     std::vector<OpRef>& calls = calls_;
     calls.clear();
     for (int r = 0; r < world_.ranks(); ++r) calls.push_back(at(r));
-    const CollectiveCall first = describe_collective(*calls[0].type, calls[0].op);
     for (const OpRef& call : calls)
-      if (!(describe_collective(*call.type, call.op) == first)) return false;
+      if (!agree(calls[0], call)) return false;
     world_.execute_collective(calls);
     for (int r = 0; r < world_.ranks(); ++r) {
       Cursor& cursor = cursors_[static_cast<std::size_t>(r)];
@@ -157,6 +132,8 @@ class FifoDrain : public Drain {
   std::vector<OpRef> calls_;  // of the collective being executed
 };
 
-std::unique_ptr<Drain> make_fifo_drain(World& world) { return std::make_unique<FifoDrain>(world); }
+std::unique_ptr<Drain> make_fifo_drain(World& world) {
+  return std::make_unique<FifoDrain>(world);
+}
 
 }  // namespace gatherfuzz

@@ -17,24 +17,30 @@ RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
 }
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
-  for (std::size_t c = 0; c < captures_.size(); ++c)
-    if (captures_[c].graph && captures_[c].mode != CaptureMode::relaxed) {
-      invalidate(static_cast<int>(c));
-      throw RuntimeError(Error::stream_capture_unsupported, std::string("allocation of ") + name + " during a capture");
-    }
-  buffers_.push_back({name, true});
+  fail_if_allocation_is_prohibited(std::string("allocation of ") + name);
+  buffers_.push_back({name, bytes, true});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
   return world_.memory_kind() == MemoryKind::symbolic ? world_.symbolic()[r].allocate(bytes, zeroed)
                                                       : world_.host()[r].allocate(bytes, zeroed);
 }
 
+// Rule 27.
+void RankRuntime::fail_if_allocation_is_prohibited(const std::string& what) {
+  for (std::size_t c = 0; c < captures_.size(); ++c)
+    if (captures_[c].graph && captures_[c].mode != CaptureMode::relaxed) {
+      invalidate(static_cast<int>(c));
+      throw RuntimeError(Error::stream_capture_unsupported, what + " during a capture");
+    }
+}
+
 void RankRuntime::release(BufferId buffer) {
   if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
     throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
-  // What is queued may still use it.
-  for (std::size_t s = 1; s < streams_.size(); ++s)
-    if (streams_[s].capture < 0) synchronize_stream(static_cast<StreamId>(s));
+  fail_if_allocation_is_prohibited(std::string("release of ") + buffers_[buffer].name);
+  wait_until([this] { return queue_.empty(); });  // what is queued may still use it
+  ++releases_;
+  buffers_[buffer].bytes = 0;
   buffers_[buffer].alive = false;
   const auto r = static_cast<std::size_t>(rank_);
   if (world_.memory_kind() == MemoryKind::symbolic) {
@@ -56,6 +62,7 @@ EventId RankRuntime::create_event() {
 
 QueueItem& RankRuntime::push(QueueItem::Kind kind, StreamId stream, Site site) {
   if (queue_.size() >= kQueueLimit) fiber_->leave();
+  ++issued_;
   QueueItem& item = queue_.emplace_back();
   item.kind = kind;
   item.stream = stream;
@@ -73,22 +80,32 @@ uint32_t RankRuntime::store(const void* bytes, uint32_t size) {
 
 void RankRuntime::check_operands(const OpType& type, const void* op) const {
   for_each_access(type, op, [&](const Operand& operand, const OperandField&) {
-    if (operand.buffer >= buffers_.size() || !buffers_[operand.buffer].alive)
-      throw RuntimeError(Error::illegal_address,
-                         std::string(type.name) + " names memory that is not allocated (buffer " +
-                             (operand.buffer < buffers_.size() ? buffers_[operand.buffer].name : "unknown") + ")");
+    const bool known = operand.buffer < buffers_.size();
+    if (known && uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes) return;
+    throw RuntimeError(Error::illegal_address,
+                       std::string(type.name) + " names memory that is not allocated (bytes " +
+                           std::to_string(operand.begin) + " to " + std::to_string(operand.end()) +
+                           " of buffer " + (known ? buffers_[operand.buffer].name : "unknown") + ")");
   });
+}
+
+// Memory may have been released since the capture, or since the last launch.
+void RankRuntime::check_graph(GraphExec& graph) const {
+  if (graph.checked == releases_) return;
+  for (const GraphNode& node : graph.nodes) check_operands(*node.type, graph.op(node));
+  graph.checked = releases_;
 }
 
 void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Site site) {
   check_stream(stream);
-  // Rule 56: a collective of no elements is nothing at all. Rule 57: of one rank, nothing in place.
-  if (type.collective() && (describe_collective(type, op).count == 0)) return;
+  // Rule 56: a collective of no elements is nothing at all.
+  if (type.collective() && describe_collective(type, op).count == 0) return;
   streams_[stream].last = &type;
   if (streams_[stream].capture >= 0) {
     capture_op(stream, type, op, site);
     return;
   }
+  check_operands(type, op);
   QueueItem& item = push(type.collective() ? QueueItem::Kind::collective : QueueItem::Kind::op, stream, site);
   item.type = &type;
   item.value = store(op, type.size);
@@ -96,12 +113,13 @@ void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Si
 
 void RankRuntime::record(EventId event, StreamId stream, Site site) {
   check_stream(stream);
-  Event& e = events_[event];
+  Event& e = event_at(event);
   Stream& s = streams_[stream];
   e.last = s.last;
   e.capture = s.capture;
   e.tail = s.tail;
   e.record = ++records_;
+  e.issued = issued_;
   if (s.capture >= 0 || world_.in_issue_order()) return;
   QueueItem& item = push(QueueItem::Kind::record, stream, site);
   item.value = e.record;
@@ -110,11 +128,9 @@ void RankRuntime::record(EventId event, StreamId stream, Site site) {
 
 void RankRuntime::wait(StreamId stream, EventId event, Site site) {
   check_stream(stream);
-  const Event& e = events_[event];
+  const Event& e = event_at(event);
   if (e.record == 0) return;  // rule 24: an unrecorded event is complete
-  const bool captured = e.capture >= 0 || streams_[stream].capture >= 0;
-  if (captured) {
-    if (world_.interposer_ != nullptr && !world_.interposer_->honours_wait(rank_, e.last)) return;
+  if (e.capture >= 0 || streams_[stream].capture >= 0) {
     join_capture(stream, e);
     return;
   }
@@ -129,8 +145,9 @@ void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
   if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
     throw RuntimeError(Error::invalid_value, "launch of a graph that does not exist");
   if (streams_[stream].capture >= 0)
-    fail_in_capture(stream, Error::stream_capture_unsupported, "a graph launched into a capturing stream is not offered");
-  for (const GraphNode& node : graphs_[graph - 1u]->nodes) check_operands(*node.type, graphs_[graph - 1u]->op(node));
+    fail_in_capture(stream, Error::stream_capture_unsupported,
+                    "a graph launched into a capturing stream is not offered");
+  check_graph(*graphs_[graph - 1u]);
   push(QueueItem::Kind::graph, stream, site).value = graph;
 }
 
@@ -141,15 +158,8 @@ void RankRuntime::destroy_graph(GraphId graph) {
 }
 
 void RankRuntime::mark(StreamId stream, const Mark& mark) {
-  const uint32_t at = store(&mark, sizeof mark);
-  push(QueueItem::Kind::mark, stream, {}).value = at;
-}
-
-void RankRuntime::wait_until(const bool& flag) {
-  while (!flag) {
-    waiting_for_ = &flag;
-    fiber_->leave();
-  }
+  QueueItem& item = push(QueueItem::Kind::mark, stream, {});
+  item.value = store(&mark, sizeof mark);
 }
 
 namespace {
@@ -171,18 +181,28 @@ void RankRuntime::synchronize_stream(StreamId stream) {
     fail_in_capture(stream, Error::stream_capture_unsupported, "synchronization of a capturing stream");
   bool done = false;
   launch(stream, HostSync{&done});
-  wait_until(done);
+  wait_until([&done] { return done; });
+}
+
+RankRuntime::Event& RankRuntime::event_at(EventId event) {
+  if (event >= events_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such event");
+  return events_[event];
 }
 
 bool RankRuntime::query(EventId event) {
-  if (events_[event].capture >= 0) throw RuntimeError(Error::captured_event, "query of an event recorded in a capture");
-  return world_.drain_->record_done(rank_, events_[event].record);
+  const Event& e = event_at(event);
+  fail_if_captured(e, "query");
+  if (e.record == 0 || world_.drain_->record_done(rank_, e.record, e.issued)) return true;
+  world_.count_op();  // a host that asks forever ends with its budget
+  fiber_->leave();    // time passes between two questions
+  return false;
 }
 
 void RankRuntime::synchronize(EventId event) {
-  if (events_[event].capture >= 0)
-    throw RuntimeError(Error::captured_event, "synchronization with an event recorded in a capture");
-  while (!world_.drain_->record_done(rank_, events_[event].record)) fiber_->leave();
+  const Event e = event_at(event);
+  fail_if_captured(e, "synchronization");
+  if (e.record == 0) return;
+  wait_until([this, e] { return world_.drain_->record_done(rank_, e.record, e.issued); });
 }
 
 HostScalar RankRuntime::read(StreamId stream, const Operand& scalar, Site site) {
@@ -194,7 +214,7 @@ HostScalar RankRuntime::read(StreamId stream, const Operand& scalar, Site site) 
   static_cast<Operand&>(op.source) = scalar;
   op.result = &result;
   submit(stream, op_type<HostRead>(), &op, site);
-  wait_until(result.done);
+  wait_until([&result] { return result.done; });
   return result;
 }
 

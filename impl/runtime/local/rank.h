@@ -1,6 +1,7 @@
 // One rank of a World: the queue that its host code fills, and the state of its streams, events and captures.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,33 +61,48 @@ class RankRuntime : public Runtime {
   struct Stream {
     const char* name = "";
     StreamKind kind = StreamKind::blocking;
-    int capture = -1;             // index into captures_, or -1
-    std::vector<uint32_t> tail;   // nodes that the next captured op follows
+    int capture = -1;              // index into captures_, or -1
+    std::vector<uint32_t> tail;    // nodes that the next captured op follows
     const OpType* last = nullptr;  // the op launched last, for naming waits
   };
   struct Event {
     uint32_t record = 0;  // number of the last record; 0 never
+    uint64_t issued = 0;  // items that the rank had queued before it
     int capture = -1;     // index of the capture it was last recorded in, or -1
     std::vector<uint32_t> tail;
     const OpType* last = nullptr;
   };
   struct Buffer {
     const char* name = "";
+    uint32_t bytes = 0;  // 0 once released
     bool alive = false;
   };
 
   QueueItem& push(QueueItem::Kind kind, StreamId stream, Site site);
   uint32_t store(const void* bytes, uint32_t size);
+  const std::byte* stored(const QueueItem& item) const {
+    return reinterpret_cast<const std::byte*>(storage_.data()) + item.value;
+  }
   void capture_op(StreamId stream, const OpType& type, const void* op, Site site);
   void check_operands(const OpType& type, const void* op) const;
+  void check_graph(GraphExec& graph) const;
+  Event& event_at(EventId event);
   // Throws if the stream cannot take work now.
   void check_stream(StreamId stream);
   bool any_blocking_stream_captures() const;
   void invalidate(int capture);
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
-  void wait_until(const bool& flag);
+  void fail_if_allocation_is_prohibited(const std::string& what);
+  // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
+  template <class Condition>
+  void wait_until(Condition condition) {
+    if (condition() || fiber_->cancelled()) return;
+    waiting_for_ = condition;
+    fiber_->leave();
+  }
+  void fail_if_captured(const Event& event, const char* what);
   void join_capture(StreamId stream, const Event& event);
-  bool all_joined(int capture) const;
+  std::string unjoined_streams(int capture) const;
 
   World& world_;
   int rank_;
@@ -96,11 +112,13 @@ class RankRuntime : public Runtime {
   std::vector<Capture> captures_;
   std::vector<std::unique_ptr<GraphExec>> graphs_;
   uint32_t records_ = 0;
+  uint64_t issued_ = 0;    // items queued so far
+  uint64_t releases_ = 1;  // of memory, plus 1
 
   std::vector<QueueItem> queue_;
   std::vector<std::max_align_t> storage_;
   std::unique_ptr<Fiber> fiber_;
-  const bool* waiting_for_ = nullptr;  // the host waits until this is true; null: it may run
+  std::function<bool()> waiting_for_;  // the host waits until this is true; null: it may run
 };
 
 // Executes queued items. `step` runs as far as the queues allow and says whether anything was executed.
@@ -110,12 +128,16 @@ class Drain {
   virtual bool step() = 0;
   // Who waits for whom, when nothing can run and something is queued; empty if nothing is queued.
   virtual std::string stuck() const = 0;
-  // Whether the record with this number has been reached; 0 is none and complete.
-  virtual bool record_done(int rank, uint32_t record) const = 0;
+  // Whether the record with this number, made when the rank had queued `issued` items, has been reached.
+  virtual bool record_done(int rank, uint32_t record, uint64_t issued) const = 0;
+  // The queues were dropped.
+  virtual void forget() = 0;
 
  protected:
   explicit Drain(World& world) : world_(world) {}
   RankRuntime& rank(int r) const { return *world_.rank_runtimes_[static_cast<std::size_t>(r)]; }
+  // Whether ranks that come to these calls go on together (rule 49: all of them in graphs or none).
+  static bool agree(const OpRef& a, const OpRef& b);
   std::string describe_wait(const std::vector<const OpRef*>& blocked) const;
 
   World& world_;

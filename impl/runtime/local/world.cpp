@@ -23,66 +23,62 @@ const std::vector<std::unique_ptr<GraphExec>>& World::graphs(int rank) const {
 }
 
 void World::run(const std::function<void(Runtime&)>& body) {
+  stop_ = false;
   for (auto& rank : rank_runtimes_) {
     RankRuntime* r = rank.get();
     r->fiber_ = std::make_unique<Fiber>([r, &body] { body(*r); });
     r->waiting_for_ = nullptr;
   }
-  auto unwind = [this] {
-    for (auto& rank : rank_runtimes_) {
-      rank->fiber_->cancel();
-      rank->queue_.clear();
-      rank->storage_.clear();
-    }
-  };
   try {
-    for (bool progress = true; progress && !stop_;) {
-      progress = false;
-      bool all_done = true;
-      for (auto& rank : rank_runtimes_) {
-        Fiber& fiber = *rank->fiber_;
-        if (fiber.done()) continue;
-        all_done = false;
-        if (rank->waiting_for_ != nullptr && !*rank->waiting_for_) continue;
-        rank->waiting_for_ = nullptr;
-        fiber.resume();
-        progress = true;
-        if (fiber.error()) {
-          const std::exception_ptr error = fiber.error();
-          unwind();
-          std::rethrow_exception(error);
-        }
-      }
-      progress = drain_->step() || progress;
-      if (all_done && !progress) break;
-    }
-    if (!stop_) {
-      std::string stuck = drain_->stuck();
-      for (auto& rank : rank_runtimes_)
-        if (stuck.empty() && !rank->fiber_->done())
-          stuck = "rank " + std::to_string(rank->rank_) + "'s host waits for a value that no stream will produce";
-      if (!stuck.empty()) throw Deadlock{stuck};
-    }
-  } catch (const Deadlock&) {
-    unwind();
-    throw;
-  } catch (const OutOfBudget&) {
+    run_to_the_end();
+  } catch (...) {
     unwind();
     throw;
   }
   unwind();
 }
 
+void World::run_to_the_end() {
+  for (bool progress = true; progress && !stop_;) {
+    progress = false;
+    for (auto& rank : rank_runtimes_) {
+      Fiber& fiber = *rank->fiber_;
+      if (fiber.done() || (rank->waiting_for_ && !rank->waiting_for_())) continue;
+      rank->waiting_for_ = nullptr;
+      fiber.resume();
+      progress = true;
+      if (fiber.error()) std::rethrow_exception(fiber.error());
+    }
+    progress = drain_->step() || progress;
+  }
+  if (stop_) return;
+  std::string stuck = drain_->stuck();
+  for (auto& rank : rank_runtimes_)
+    if (stuck.empty() && !rank->fiber_->done())
+      stuck = "rank " + std::to_string(rank->rank_) + "'s host waits for a value that no stream will produce";
+  if (!stuck.empty()) throw Deadlock{stuck};
+}
+
+void World::unwind() {
+  for (auto& rank : rank_runtimes_) {
+    rank->fiber_->cancel();
+    rank->waiting_for_ = nullptr;
+    rank->queue_.clear();
+    rank->storage_.clear();
+  }
+  drain_->forget();
+}
+
 void World::count_op() {
   if (++ops_ > options_.op_budget) throw OutOfBudget{};
 }
 
-void World::call(const OpRef& ref, const std::byte* bytes) {
+void World::call(const OpRef& ref) {
   const auto r = static_cast<std::size_t>(ref.rank);
   if (options_.memory == MemoryKind::symbolic) {
-    ref.type->symbolic(bytes, symbolic_[r]);
+    ref.type->symbolic(ref.op, symbolic_[r]);
   } else {
-    ref.type->host(bytes, host_[r]);
+    ref.type->host(ref.op, host_[r]);
     host_[r].end_op();
   }
 }
@@ -90,7 +86,7 @@ void World::call(const OpRef& ref, const std::byte* bytes) {
 void World::execute_now(const OpRef& ref) {
   count_op();
   if (observer_ != nullptr) observer_->before(ref);
-  call(ref, ref.op);
+  call(ref);
   if (observer_ != nullptr) observer_->after(ref);
 }
 
@@ -108,12 +104,13 @@ void World::execute(const OpRef& ref) {
   }
 }
 
-void World::execute_collective(const std::vector<OpRef>& ops) {
+void World::execute_collective(std::vector<OpRef>& ops) {
   std::vector<const void*> bytes;
-  for (const OpRef& ref : ops) {
+  for (OpRef& ref : ops) {
     count_op();
-    const std::byte* changed = interposer_ != nullptr ? interposer_->before(ref) : nullptr;
-    bytes.push_back(changed != nullptr ? changed : ref.op);
+    if (interposer_ != nullptr)
+      if (const std::byte* changed = interposer_->before(ref)) ref.op = changed;
+    bytes.push_back(ref.op);
   }
   if (observer_ != nullptr)
     for (const OpRef& ref : ops) observer_->before(ref);

@@ -1,8 +1,10 @@
-// The simulated machine that `symbolic` and `host` share: local ranks whose host code runs as fibers, their queues,
-// captured graphs, and the drain that executes what was queued. The two differ only in what a byte of memory means.
+// The simulated machine that `symbolic` and `host` share: local ranks whose host code runs as fibers, their
+// queues, captured graphs, and the drain that executes what was queued. The two differ only in what a byte of
+// memory means.
 //
-// A rank's host code queues ops until it needs a value; then the next rank runs; when every rank waits or has ended the
-// queues drain. Default order of the drain: each rank in issue order, a collective when every rank has come to it.
+// A rank's host code queues ops until it needs a value; then the next rank runs; when every rank waits or has
+// ended the queues drain. Default order of the drain: each rank in issue order, a collective when every rank
+// has come to it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +17,14 @@
 #include "impl/runtime/composite.h"
 #include "impl/runtime/local/fiber.h"
 #include "impl/runtime/runtime.h"
+#include "impl/runtime/schedule.h"
 
 namespace gatherfuzz {
 
 enum class MemoryKind : uint8_t { symbolic, host };
 
-// Which runnable op the drain takes next, where the order is not fixed by streams and events.
-enum class Schedule : uint8_t { fifo, reverse, random, pct };
-
 // Holds the head of a stream back for some picks of the drain, as a slow kernel or link would.
-struct Delay {
+struct StreamDelay {
   std::string stream;
   std::string op;  // empty: any
   int by = 0;
@@ -55,10 +55,13 @@ class Interposer {
   virtual ~Interposer() = default;
   // How often to execute the op (collectives: 0 leaves this rank out).
   virtual int times(const OpRef& op) = 0;
-  // Around each execution; `before` may return other bytes to execute instead, or null.
+  // Around each execution; `before` may return other bytes to execute instead, valid until `after` of the
+  // same op (all ranks of a collective come before any `after`), or null.
   virtual const std::byte* before(const OpRef& op) = 0;
   virtual void after(const OpRef& op) = 0;
-  // Whether the machine honours a wait for work that ended with op `what` on the rank.
+  // Whether the machine honours a wait for work that ended with op `what` on the rank: a wait of a stream for
+  // an event, or an edge between streams of a graph. Never asked in issue order, where every wait is
+  // satisfied already.
   virtual bool honours_wait(int rank, const OpType* what) = 0;
 };
 
@@ -81,6 +84,7 @@ struct GraphExec {
   std::vector<GraphNode> nodes;
   std::vector<std::max_align_t> storage;
   bool alive = true;
+  uint64_t checked = 0;  // releases of memory when its operands were last found to be allocated, plus 1
 
   const std::byte* op(const GraphNode& node) const {
     return reinterpret_cast<const std::byte*>(storage.data()) + node.offset;
@@ -92,7 +96,7 @@ struct WorldOptions {
   MemoryKind memory = MemoryKind::symbolic;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
-  std::vector<Delay> delays;
+  std::vector<StreamDelay> delays;
   uint64_t op_budget = 50'000'000;
 };
 
@@ -103,8 +107,9 @@ class World {
   explicit World(WorldOptions options);
   ~World();
 
-  // Runs `body` as every rank's host code, to the end. Throws what a rank threw (the lowest rank's first), Deadlock,
-  // or OutOfBudget. Buffers, streams and graphs live on until the world does.
+  // Runs `body` as every rank's host code, to the end. Throws what a rank threw (the lowest rank's first),
+  // Deadlock, or OutOfBudget; the other ranks are unwound then and what is queued is dropped. Buffers,
+  // streams, captures and graphs live on until the world does, and it can run again.
   void run(const std::function<void(Runtime&)>& body);
 
   int ranks() const { return options_.ranks; }
@@ -114,7 +119,7 @@ class World {
 
   void set_observer(Observer* observer) { observer_ = observer; }
   void set_interposer(Interposer* interposer) { interposer_ = interposer; }
-  // Ends the run at the next op; ranks are unwound.
+  // Ends the current run at the next op; ranks are unwound.
   void request_stop() { stop_ = true; }
   bool stopped() const { return stop_; }
 
@@ -133,8 +138,10 @@ class World {
 
   bool in_issue_order() const { return options_.schedule == Schedule::fifo && options_.delays.empty(); }
   void execute(const OpRef& op);
-  void execute_collective(const std::vector<OpRef>& ops);
-  void call(const OpRef& op, const std::byte* bytes);
+  void execute_collective(std::vector<OpRef>& ops);
+  void call(const OpRef& op);
+  void run_to_the_end();
+  void unwind();
   void count_op();
 
   WorldOptions options_;

@@ -1,7 +1,5 @@
 #include "impl/runtime/symbolic/memory.h"
 
-#include <algorithm>
-
 namespace gatherfuzz {
 
 BufferId SymbolicMemory::allocate(uint32_t bytes, bool zeroed) {
@@ -14,15 +12,35 @@ BufferId SymbolicMemory::allocate(uint32_t bytes, bool zeroed) {
   return static_cast<BufferId>(buffers_.size() - 1);
 }
 
-void SymbolicMemory::release(BufferId buffer) { assign_piece(buffer, Segment{kUninitialized}, bytes(buffer)); }
+void SymbolicMemory::release(BufferId buffer) {
+  assign_piece(buffer, Segment{kUninitialized}, bytes(buffer));
+}
 
 void SymbolicMemory::reinterpret(Segment& piece, uint8_t width) {
   static constexpr Term kReinterpret = term_of("reinterpret");
-  static constexpr Term kTorn = term_of("torn");
-  const Term reason = piece.element != width ? kReinterpret : kTorn;
+  static constexpr Term kShifted = term_of("shifted");
+  const Term reason = piece.element != width ? kReinterpret : kShifted;
   piece.term = mix(mix(reason, piece.term), piece.offset % width);
   piece.element = width;
   piece.offset -= piece.offset % width;
+}
+
+// One element that several pieces make up.
+Segment SymbolicMemory::torn_element(const Operand& operand, uint32_t begin) const {
+  static constexpr Term kTorn = term_of("torn");
+  const uint32_t end = std::min(begin + static_cast<uint32_t>(size_of(operand.dtype)), operand.end());
+  const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+  Segment element;
+  element.term = kTorn;
+  element.begin = begin;
+  element.element = static_cast<uint8_t>(size_of(operand.dtype));
+  for (std::size_t i = find(segments, begin); i < segments.size() && segments[i].begin < end; ++i) {
+    const Segment fragment = cut(segments[i], begin);
+    element.term = mix(mix(mix(element.term, fragment.term), fragment.offset), fragment.begin - begin);
+    element.label = join_labels(element.label, fragment.label);
+    element.taint |= fragment.taint;
+  }
+  return element;
 }
 
 bool SymbolicMemory::continues(const Segment& left, const Segment& right) {
@@ -74,11 +92,7 @@ void SymbolicMemory::assign_piece(BufferId id, const Segment& value, uint32_t en
   std::vector<Segment>& segments = buffer.segments;
   if (value.begin >= end) return;
   Segment fresh = value;
-  if (!fresh.has_position()) {
-    fresh.element = 0;
-    fresh.offset = 0;
-    fresh.label = kNoLabel;
-  }
+  fresh.normalize();
   std::size_t i = find(segments, fresh.begin);
   const uint32_t i_end = i + 1 < segments.size() ? segments[i + 1].begin : buffer.bytes;
   if (segments[i].begin == fresh.begin && i_end == end) {
@@ -96,7 +110,8 @@ void SymbolicMemory::assign_piece(BufferId id, const Segment& value, uint32_t en
     segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-// Index of the segment that begins at `position`, made by splitting if need be; size() at the end of the buffer.
+// Index of the segment that begins at `position`, made by splitting if need be; size() at the end of the
+// buffer.
 std::size_t SymbolicMemory::split(Buffer& buffer, uint32_t position) {
   std::vector<Segment>& segments = buffer.segments;
   if (position >= buffer.bytes) return segments.size();
@@ -143,13 +158,13 @@ void SymbolicMemory::accumulate(const Operand& operand, Term summand, Label labe
       s->element = width;
     } else if (s->has_position() && s->offset == offset && s->element == width) {
       s->term += summand;
-      if (s->term == kZeroTerm) s->offset = 0, s->element = 0;
     } else {
       s->term = mix(mix(kMisaligned, s->term), summand + s->offset);
       s->offset = offset;
       s->element = width;
     }
     s->label = kNoLabel;
+    s->normalize();
   }
   settle(operand);
   if (listener_ != nullptr && operand.tag != 0) listener_->summand(rank_, operand.tag, label, summand);
@@ -158,13 +173,9 @@ void SymbolicMemory::accumulate(const Operand& operand, Term summand, Label labe
 std::vector<Segment> SymbolicMemory::save(const Operand& operand) const {
   std::vector<Segment> saved;
   const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
-  for (std::size_t i = find(segments, operand.begin); i < segments.size() && segments[i].begin < operand.end(); ++i) {
-    Segment piece = segments[i];
-    if (piece.begin < operand.begin) {
-      if (piece.has_position()) piece.offset += operand.begin - piece.begin;
-      piece.begin = operand.begin;
-    }
-    saved.push_back(piece);
+  for (std::size_t i = find(segments, operand.begin);
+       i < segments.size() && segments[i].begin < operand.end(); ++i) {
+    saved.push_back(cut(segments[i], operand.begin));
   }
   return saved;
 }

@@ -1,7 +1,8 @@
-// Symbolic memory: a term per byte range. Each buffer is a sorted array of segments; splitting shifts the offset, equal
-// neighbours coalesce, so that shards gathered from several ranks become one run of one term.
+// Symbolic memory: a term per byte range. Each buffer is a sorted array of segments; splitting shifts the
+// offset, equal neighbours coalesce, so that shards gathered from several ranks become one run of one term.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,10 +22,17 @@ struct Segment {
   uint8_t taint = 0;    // 1: holds a non-finite value
 
   bool has_position() const { return term != kZeroTerm && term != kUninitialized; }
+  // Zero and uninitialized memory is the same wherever it lies.
+  void normalize() {
+    if (has_position()) return;
+    offset = 0;
+    label = kNoLabel;
+    element = 0;
+  }
 };
 
-// One operand's content seen as one value: the term itself where a single run covers it from its start, otherwise a
-// hash of the pieces.
+// One operand's content seen as one value: the term itself where a single run covers it from its start,
+// otherwise a hash of the pieces.
 struct Digest {
   Term term = kZeroTerm;
   Label label = kNoLabel;
@@ -48,23 +56,29 @@ class SymbolicMemory {
   BufferId allocate(uint32_t bytes, bool zeroed);
   void release(BufferId buffer);
 
-  // Calls f(segment, end) for each piece of the operand, cut to it. A piece whose element size is not the operand's, or
-  // that begins inside an element, is a term of its own that equals nothing expected.
+  // Calls f(segment, end) for each piece of the operand, cut to it; pieces are whole elements of the operand.
+  // A piece whose element size is not the operand's or whose elements begin elsewhere, and an element made of
+  // several pieces, are terms of their own that equal nothing expected.
   template <class F>
   void pieces(const Operand& operand, F&& f) const {
+    if (operand.empty()) return;
     const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
     const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+    const uint32_t inside = width - 1u;  // the bits of a position inside an element; sizes are powers of two
     for (std::size_t i = find(segments, operand.begin); i < segments.size(); ++i) {
-      Segment piece = segments[i];
-      if (piece.begin >= operand.end()) break;
+      if (segments[i].begin >= operand.end()) break;
+      Segment piece = cut(segments[i], operand.begin);
       uint32_t end = i + 1 < segments.size() ? segments[i + 1].begin : buffers_[operand.buffer].bytes;
       if (end > operand.end()) end = operand.end();
-      if (piece.begin < operand.begin) {
-        if (piece.has_position()) piece.offset += operand.begin - piece.begin;
-        piece.begin = operand.begin;
+      if ((((piece.begin - operand.begin) | (end - operand.begin)) & inside) != 0) [[unlikely]] {
+        const uint32_t first = operand.begin + ((piece.begin - operand.begin + inside) & ~inside);
+        const uint32_t last = operand.begin + ((end - operand.begin) & ~inside);
+        if (first < last) f(seen_as(cut(piece, first), width), last);
+        if (last < end && last >= piece.begin)
+          f(torn_element(operand, last), std::min(last + width, operand.end()));
+        continue;
       }
-      if (piece.has_position() && (piece.element != width || piece.offset % width != 0)) reinterpret(piece, width);
-      f(static_cast<const Segment&>(piece), end);
+      f(seen_as(piece, width), end);
     }
   }
 
@@ -78,6 +92,9 @@ class SymbolicMemory {
 
   // Adds one value to the whole operand and reports it to the listener.
   void accumulate(const Operand& operand, Term summand, Label label, uint8_t taint);
+
+  // Makes a piece one of elements of another width: a term of its own.
+  static void reinterpret(Segment& piece, uint8_t width);
 
   // The segments of the operand, cut at its ends, to be changed in place; call settle afterwards.
   struct Span {
@@ -113,7 +130,19 @@ class SymbolicMemory {
     }
     return low;
   }
-  static void reinterpret(Segment& piece, uint8_t width);
+  static Segment cut(Segment piece, uint32_t begin) {
+    if (piece.begin < begin) {
+      if (piece.has_position()) piece.offset += begin - piece.begin;
+      piece.begin = begin;
+    }
+    return piece;
+  }
+  static Segment seen_as(Segment piece, uint8_t width) {
+    if (piece.has_position() && (piece.element != width || (piece.offset & (width - 1u)) != 0))
+      reinterpret(piece, width);
+    return piece;
+  }
+  Segment torn_element(const Operand& operand, uint32_t begin) const;
   static bool continues(const Segment& left, const Segment& right);
   std::size_t split(Buffer& buffer, uint32_t position);
 

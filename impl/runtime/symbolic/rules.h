@@ -1,11 +1,12 @@
-// Rules by which ops change symbolic memory. The default follows from the op's declaration alone: every output is a hash
-// of the op's name, its scalars and all its inputs.
+// Rules by which ops change symbolic memory. The default follows from the op's declaration alone: every
+// output is a hash of the op's name, its scalars and all its inputs.
 #pragma once
 
-#include <algorithm>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "impl/runtime/error.h"
 #include "impl/runtime/fields.h"
 #include "impl/runtime/symbolic/memory.h"
 
@@ -67,17 +68,21 @@ void hash_all_inputs(const Op& op, SymbolicMemory& memory) {
   });
 }
 
-// Elementwise from `source` to `target` (same number of elements, dtypes may differ): each piece keeps its element
-// index. f(term) gives the new term and must keep zero zero.
+// Elementwise from `source` to `target` (same number of elements, dtypes may differ): each piece keeps its
+// element index. f(term) gives the new term; zero stays zero and uninitialized memory stays that. Throws
+// invalid_value if the numbers of elements differ.
 template <class F>
 void map_elements(SymbolicMemory& memory, const Operand& source, const Operand& target, F&& f) {
   const auto from = static_cast<uint32_t>(size_of(source.dtype));
   const auto to = static_cast<uint32_t>(size_of(target.dtype));
+  if (source.bytes / from != target.bytes / to)
+    throw RuntimeError(Error::invalid_value, "elementwise operands of " + std::to_string(source.count()) +
+                                                 " and " + std::to_string(target.count()) + " elements");
   static thread_local std::vector<std::pair<Segment, uint32_t>> pieces;
   pieces.clear();
   memory.pieces(source, [&](const Segment& piece, uint32_t end) {
     Segment out = piece;
-    out.term = piece.term == kZeroTerm ? kZeroTerm : f(piece.term);
+    if (piece.has_position()) out.term = f(piece.term);
     out.begin = target.begin + (piece.begin - source.begin) / from * to;
     out.offset = piece.offset / from * to;
     out.element = static_cast<uint8_t>(to);
@@ -86,12 +91,17 @@ void map_elements(SymbolicMemory& memory, const Operand& source, const Operand& 
   for (const auto& [piece, end] : pieces) memory.assign_piece(target.buffer, piece, end);
 }
 
-// Rewrites each piece of the operand in place. f(segment) must keep zero zero.
+// Rewrites each piece of the operand in place. f(segment) changes term and taint, and must keep zero zero.
 template <class F>
 void transform_in_place(SymbolicMemory& memory, const Operand& operand, F&& f) {
   if (operand.empty()) return;
   const SymbolicMemory::Span span = memory.isolate(operand);
-  for (Segment* s = span.first; s != span.last; ++s) f(*s);
+  const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+  for (Segment* s = span.first; s != span.last; ++s) {
+    if (s->has_position() && s->element != width) SymbolicMemory::reinterpret(*s, width);
+    f(*s);
+    s->normalize();
+  }
   memory.settle(operand);
 }
 

@@ -1,6 +1,6 @@
 // Terms: what a byte range holds, as an element of the group Z/2^64. Zero is 0, accumulation is +, scaling is
-// multiplication by an odd constant (so scaling before a sum equals averaging after it, and scaling twice or never
-// differs); every other operation hashes its inputs into the group.
+// multiplication by an odd constant (so scaling before a sum equals averaging after it, and scaling twice or
+// never differs); every other operation hashes its inputs into the group.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,24 @@
+// Files as the commands need them: read up to a limit, found below a folder, written all or not at all.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gatherfuzz {
+
+// The bytes of a file ("-": standard input), at most limit + 1 of them: more than `limit` says that it is too large.
+// If it cannot be read, nothing, and `problem` says why. Throws Interrupted on Ctrl-C.
+std::optional<std::string> read_file(const std::string& path, std::size_t limit, std::string& problem);
+
+// All *.program files below a folder, sorted by path. Folders that cannot be read are told in `problem`.
+std::vector<std::string> programs_below(const std::string& folder, std::string& problem);
+
+bool is_folder(const std::string& path);
+
+// Writes to a temporary name beside `path`, syncs and renames, making folders where they are missing. Throws
+// InternalError.
+void write_file(const std::string& path, const std::string& content);
+
+}  // namespace gatherfuzz

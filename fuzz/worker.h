@@ -1,0 +1,35 @@
+// A process of its own in which programs run, so that a crash of what is tested is an outcome and not the tool's end.
+//
+// One worker runs many programs, one after the other. After its death the next program gets a new one. It ends with
+// its owner, however that ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "properties/run.h"
+
+namespace gatherfuzz {
+
+class Worker {
+ public:
+  Worker() = default;
+  ~Worker() { stop(); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // What run_program says there, with default options; class `crash` if the process died or an exception got out.
+  // Throws Interrupted on Ctrl-C (the process is gone then) and InternalError if no process can be started.
+  Outcome run(const Program& program, RuntimeKind runtime);
+
+ private:
+  void start();
+  // Returns how the process ended, for people.
+  std::string stop();
+
+  pid_t process_ = 0;  // 0: none
+  int socket_ = -1;
+};
+
+}  // namespace gatherfuzz

@@ -1,0 +1,59 @@
+// The model's shape, what it computes with, and its parameters.
+//
+// A decoder-only transformer: embedding; per layer norm1, qkv, proj, norm2, fc1, fc2; final norm; output. A
+// linear weight is [out, in] row-major. qkv's rows are all query heads, then all key, then all value heads;
+// fc1's first ffn_hidden_size rows are the gate, the others the up half; a norm's gain is one row.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/numerics/dtype.h"
+#include "impl/numerics/mx.h"
+
+namespace gatherfuzz {
+
+struct ModelConfig {
+  int num_layers = 2;
+  int hidden_size = 64;
+  int ffn_hidden_size = 128;
+  int num_attention_heads = 4;
+  int seq_length = 32;
+  int vocab_size = 128;
+  int micro_batch_size = 1;
+  bool mx = false;  // qkv, proj, fc1 and fc2 multiply in MXFP8
+  bool mx_params =
+      false;  // their weights are stored as MXFP8 planes; otherwise whole, and quantized where used
+  DType activation = DType::bf16;  // f32 or bf16; also the dtype of weights stored whole
+  ScaleRounding rounding = ScaleRounding::up;
+  int max_microbatches = 16;
+
+  int tokens() const { return micro_batch_size * seq_length; }
+};
+
+struct ParamInfo {
+  std::string name;  // "embedding", "layers.0.norm1", ...
+  int rows = 0;
+  int cols = 0;
+  bool mxfp8 = false;  // one of the four weights that multiply in MXFP8 when the model does
+
+  int size() const { return rows * cols; }
+};
+
+// In registration order.
+std::vector<ParamInfo> model_params(const ModelConfig& config);
+
+// Indices into model_params.
+struct LayerParams {
+  int norm1, qkv, proj, norm2, fc1, fc2;
+};
+inline constexpr int kEmbeddingParam = 0;
+LayerParams layer_params(int layer);
+int final_norm_param(const ModelConfig& config);
+int output_param(const ModelConfig& config);
+
+// Throws std::invalid_argument for a shape that the kernels cannot compute: heads that do not divide
+// hidden_size, or MXFP8 with FP32 activations or with sizes that blocks of 32 do not fit.
+void check_config(const ModelConfig& config);
+
+}  // namespace gatherfuzz

@@ -1,0 +1,114 @@
+#include "impl/optimizer/distributed_optimizer.h"
+
+#include "impl/kernels/adam.h"
+#include "impl/kernels/fill.h"
+#include "impl/kernels/grad_norm.h"
+#include "impl/kernels/gradients.h"
+#include "impl/kernels/main_params.h"
+#include "impl/runtime/collective.h"
+
+namespace gatherfuzz {
+
+DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
+                                           OptimizerOptions options)
+    : runtime_(runtime), streams_(streams), options_(options) {
+  const auto ranks = static_cast<uint32_t>(runtime_.world_size());
+  const auto rank = static_cast<uint32_t>(runtime_.rank());
+  uint32_t total = 0;
+  for (const BufferPair& pair : buffers) total += pair.layout.elements / ranks;
+  // Zero, so that padding inside shards holds zeros.
+  state_ = make_view<float>(runtime_.allocate("main params and moments", total * 12, Fill::zero), 0, total * 3);
+  const View<float> grads = make_view<float>(runtime_.allocate("shard grads", total * 4, Fill::uninitialized), 0, total);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    const BufferPair& pair = buffers[i];
+    for (uint32_t b = 0; b < pair.layout.buckets.size(); ++b) {
+      const uint32_t n = pair.layout.buckets[b].count() / ranks;
+      const uint32_t first = pair.layout.buckets[b].begin + rank * n;
+      const uint32_t tag = pair.first_bucket + b;
+      Shard shard;
+      shard.bucket = {i, b};
+      shard.main = state_.slice(at, n).tagged(tag);
+      shard.exp_avg = state_.slice(total + at, n).tagged(tag);
+      shard.exp_avg_sq = state_.slice(2 * total + at, n).tagged(tag);
+      shard.grads = grads.slice(at, n).tagged(tag);
+      shard.reduced = pair.grad_view(first, n).tagged(tag);
+      shard.staging = pair.param_view(first, n).tagged(tag);
+      shard.pieces = shard_pieces(pair.layout, b, rank, ranks);
+      shards_.push_back(std::move(shard));
+      at += n;
+    }
+  }
+  norm_bins_ = make_view<uint64_t>(runtime_.allocate("norm bins", kNormBins * 8, Fill::zero), 0, kNormBins);
+  const BufferId scalars = runtime_.allocate("optimizer scalars", 12, Fill::zero);
+  norm_ = make_view<float>(scalars, 0, 1);
+  clip_coefficient_ = make_view<float>(scalars, 4, 1);
+  found_inf_ = make_view<float>(scalars, 8, 1);
+  ready_ = runtime_.create_event();
+  reduced_ = runtime_.create_event();
+}
+
+void DistributedOptimizer::stage() {
+  for (const Shard& shard : shards_) runtime_.launch(streams_.compute, CopyMainParams{shard.main, shard.staging});
+}
+
+bool DistributedOptimizer::step() {
+  for (const Shard& shard : shards_)
+    runtime_.launch(streams_.compute, CopyReducedGradients{shard.reduced, shard.grads});
+  if (options_.loss_scale && any_rank_found_nonfinite()) return false;
+  compute_norm();
+  ++step_;
+  const AdamScalars scalars = adam_scalars(options_.lr, options_.beta1, options_.beta2, options_.eps, step_);
+  for (const Shard& s : shards_)
+    runtime_.launch(streams_.compute, Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_, scalars});
+  return true;
+}
+
+bool DistributedOptimizer::any_rank_found_nonfinite() {
+  runtime_.launch(streams_.compute, ZeroScalars{found_inf_});
+  for (const Shard& shard : shards_) {
+    UnscaleGradients op;
+    op.grads = shard.grads;
+    op.found_inf = found_inf_;
+    op.factor.value = static_cast<float>(1.0 / *options_.loss_scale);
+    runtime_.launch(streams_.compute, op);
+  }
+  all_reduce(found_inf_, Reduction::max);
+  return runtime_.read(streams_.compute, found_inf_).flagged();
+}
+
+void DistributedOptimizer::compute_norm() {
+  runtime_.launch(streams_.compute, ZeroScalars{norm_bins_});
+  for (const Shard& shard : shards_) runtime_.launch(streams_.compute, AddSquares{shard.grads, norm_bins_});
+  all_reduce(norm_bins_, Reduction::sum);
+  runtime_.launch(streams_.compute, FinishNorm{norm_bins_, norm_});
+  runtime_.launch(streams_.compute, ClipCoefficient{norm_, clip_coefficient_, {static_cast<float>(options_.clip_grad)}});
+}
+
+void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reduction) {
+  if (runtime_.world_size() == 1) return;
+  runtime_.record(ready_, streams_.compute);
+  runtime_.wait(streams_.comm, ready_);
+  AllReduce op;
+  op.values = values;
+  op.count = static_cast<int32_t>(values.count());
+  op.reduction = reduction;
+  runtime_.launch(streams_.comm, op);
+  runtime_.record(reduced_, streams_.comm);
+  runtime_.wait(streams_.compute, reduced_);
+}
+
+void DistributedOptimizer::save() {
+  if (saved_state_.buffer == 0)
+    saved_state_ = make_view<float>(runtime_.allocate("saved optimizer state", state_.bytes, Fill::uninitialized), 0,
+                                    state_.count());
+  runtime_.launch(streams_.compute, CopyState{state_, saved_state_});
+  saved_step_ = step_;
+}
+
+void DistributedOptimizer::restore() {
+  runtime_.launch(streams_.compute, CopyState{saved_state_, state_});
+  step_ = saved_step_;
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,75 @@
+// Distributed Adam (ZeRO-1): each data-parallel rank owns one contiguous shard of each bucket, with FP32 main params and
+// moments; it steps its shards and stages them in the param buffers for the gather.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "impl/param_gather/buffers.h"
+#include "impl/param_gather/param_gather.h"
+#include "impl/runtime/collective.h"
+
+namespace gatherfuzz {
+
+struct OptimizerOptions {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double clip_grad = 1.0;  // 0: no clipping
+  std::optional<double> loss_scale;
+};
+
+// One rank's part of one bucket.
+struct Shard {
+  BucketRef bucket;
+  View<float> main;  // these four are tagged with the bucket's number
+  View<float> exp_avg;
+  View<float> exp_avg_sq;
+  View<float> grads;
+  View<real> reduced;  // in the grad buffer
+  View<real> staging;  // in the param buffer
+  std::vector<ShardPiece> pieces;
+};
+
+class DistributedOptimizer {
+ public:
+  DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers, OptimizerOptions options);
+
+  const std::vector<Shard>& shards() const { return shards_; }
+  View<float> norm() const { return norm_; }
+  int steps() const { return step_; }
+
+  // copy_main_params_to_param_buffer: rounds own shards of the main params into the param buffers of all params.
+  void stage();
+
+  // Own shards of the reduced gradients to FP32, checks, norm, clip, Adam. True if the step was taken; false if it was
+  // skipped, on every rank, since with a loss scale some rank found a gradient that is not finite.
+  bool step();
+
+  // State aside before a warmup, and back after it.
+  void save();
+  void restore();
+
+ private:
+  bool any_rank_found_nonfinite();
+  void compute_norm();
+  void all_reduce(const View<raw>& values, Reduction reduction);
+
+  Runtime& runtime_;
+  Streams streams_;
+  OptimizerOptions options_;
+  std::vector<Shard> shards_;
+  View<float> state_;  // main params and moments of all shards
+  View<float> saved_state_;
+  View<uint64_t> norm_bins_;
+  View<float> norm_;
+  View<float> clip_coefficient_;
+  View<float> found_inf_;
+  EventId ready_ = 0;
+  EventId reduced_ = 0;
+  int step_ = 0;
+  int saved_step_ = 0;
+};
+
+}  // namespace gatherfuzz

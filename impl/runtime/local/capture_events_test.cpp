@@ -1,0 +1,220 @@
+// Events and streams in and beside a capture: rules 15 to 22 and 24 of CUDA's stream capture, by number.
+#include "impl/runtime/local/world_for_tests.h"
+
+namespace gatherfuzz {
+namespace {
+
+class CaptureEventsTest : public BothMemories {};
+INSTANTIATE_TEST_SUITE_P(Memories, CaptureEventsTest, kBothMemories, memory_name);
+
+using Edges = std::vector<uint32_t>;
+
+// rule 15, rule 16, rule 19
+TEST_P(CaptureEventsTest, ForkAndJoinBecomeEdges) {
+  World world(options());
+  View<float> x, y;
+  world.run([&](Runtime& rt) {
+    x = floats(rt, 4), y = floats(rt, 4);
+    const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
+    const EventId fork = rt.create_event(), join = rt.create_event(), late = rt.create_event();
+    rt.launch(t, SetTo{y, 9});
+    rt.begin_capture(s);
+    rt.launch(s, AddTo{x, 1});  // node 0
+    rt.record(fork, s);         // of node 0
+    rt.launch(s, AddTo{x, 2});  // node 1
+    rt.wait(t, fork);           // pulls t in
+    EXPECT_TRUE(rt.capturing(t));
+    rt.launch(t, TripleAdd{y, y, 1});  // node 2 follows 0 alone
+    rt.record(late, s);
+    rt.wait(t, late);
+    rt.launch(t, TripleAdd{x, y, 0});  // node 3 follows its own 2 and the event's 1
+    rt.record(join, t);
+    rt.wait(s, join);
+    rt.launch(s, AddTo{x, 5});  // node 4 follows 1 and 3
+    const GraphId graph = rt.end_capture(s);
+    EXPECT_FALSE(rt.capturing(t));
+    rt.launch(t, AddTo{y, 1});  // after the capture t goes on as if nothing had been captured
+    rt.launch_graph(t, graph);
+  });
+  const std::vector<GraphNode>& nodes = world.graphs(0).at(0)->nodes;
+  ASSERT_EQ(nodes.size(), 5u);
+  EXPECT_EQ(nodes[0].after, Edges{});
+  EXPECT_EQ(nodes[1].after, Edges{0});
+  EXPECT_EQ(nodes[2].after, Edges{0});
+  EXPECT_EQ(nodes[3].after, (Edges{2, 1}));
+  EXPECT_EQ(nodes[4].after, (Edges{1, 3}));
+  EXPECT_TRUE(holds(world, 0, x, 8));
+  EXPECT_TRUE(holds(world, 0, y, 9));
+}
+
+// rule 19: the first captured op of a stream follows no op from before the capture
+TEST_P(CaptureEventsTest, EarlierWorkOfAStreamIsNoNodeAndNoEdge) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const View<float> x = floats(rt, 4);
+    const StreamId s = rt.create_stream("s");
+    rt.launch(s, SetTo{x, 1});
+    rt.begin_capture(s);
+    rt.launch(s, SetTo{x, 2});
+    rt.end_capture(s);
+    rt.begin_capture(s);
+    rt.launch(s, SetTo{x, 3});
+    rt.end_capture(s);
+  });
+  for (const auto& graph : world.graphs(0)) {
+    ASSERT_EQ(graph->nodes.size(), 1u);
+    EXPECT_EQ(graph->nodes[0].after, Edges{});
+  }
+}
+
+// rule 17
+TEST_P(CaptureEventsTest, WaitForAnEventFromOutsideIsIsolation) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const View<float> x = floats(rt, 4);
+    const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
+    const EventId e = rt.create_event();
+    rt.launch(t, SetTo{x, 1});
+    rt.record(e, t);
+    rt.begin_capture(s);
+    std::string text;
+    EXPECT_EQ(error_of([&] { rt.wait(s, e); }, &text), Error::stream_capture_isolation);
+    EXPECT_NE(text.find("cudaErrorStreamCaptureIsolation"), std::string::npos) << text;
+    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
+    rt.wait(s, e);
+  });
+}
+
+// rule 18
+TEST_P(CaptureEventsTest, WaitForAnotherCaptureIsMergeAndInvalidatesBoth) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
+    const EventId e = rt.create_event();
+    rt.begin_capture(s);
+    rt.begin_capture(t);
+    rt.record(e, s);
+    std::string text;
+    EXPECT_EQ(error_of([&] { rt.wait(t, e); }, &text), Error::stream_capture_merge);
+    EXPECT_NE(text.find("cudaErrorStreamCaptureMerge"), std::string::npos) << text;
+    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
+    EXPECT_EQ(error_of([&] { rt.end_capture(t); }), Error::stream_capture_invalidated);
+  });
+}
+
+// rule 20
+TEST_P(CaptureEventsTest, QueryAndSynchronizeOfACapturedEventFail) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const StreamId s = rt.create_stream("s");
+    const EventId e = rt.create_event();
+    for (const bool ask : {true, false}) {
+      rt.begin_capture(s);
+      rt.record(e, s);
+      const auto use = [&] { ask ? static_cast<void>(rt.query(e)) : rt.synchronize(e); };
+      std::string text;
+      EXPECT_EQ(error_of(use, &text), Error::captured_event);
+      EXPECT_NE(text.find("cudaErrorCapturedEvent"), std::string::npos) << text;
+      EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
+      EXPECT_EQ(error_of(use), Error::captured_event) << "also once the capture has ended";
+    }
+    EXPECT_EQ(error_of([&] { rt.wait(s, e); }), Error::captured_event);
+    rt.record(e, s);
+    rt.synchronize(e);
+    EXPECT_TRUE(rt.query(e));
+  });
+}
+
+// rule 21
+TEST_P(CaptureEventsTest, SynchronizingACapturingStreamInvalidates) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+    rt.begin_capture(s);
+    rt.synchronize_stream(other);
+    EXPECT_EQ(error_of([&] { rt.synchronize_stream(s); }), Error::stream_capture_unsupported);
+    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
+    rt.synchronize_stream(s);
+  });
+}
+
+// rule 22
+TEST_P(CaptureEventsTest, LegacyStreamBesideABlockingCaptureIsImplicit) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const View<float> x = floats(rt, 4);
+    const StreamId blocking = rt.create_stream("blocking", StreamKind::blocking);
+    const StreamId free = rt.create_stream("free");
+    rt.begin_capture(free);
+    rt.launch(0, SetTo{x, 1});
+    EXPECT_FALSE(rt.capturing(0));
+    EXPECT_NE(rt.end_capture(free), 0);
+
+    rt.begin_capture(blocking);
+    EXPECT_EQ(error_of([&] { static_cast<void>(rt.capturing(0)); }), Error::stream_capture_implicit);
+    rt.launch(blocking, SetTo{x, 2});  // the question did not invalidate
+    std::string text;
+    EXPECT_EQ(error_of([&] { rt.launch(0, SetTo{x, 3}); }, &text), Error::stream_capture_implicit);
+    EXPECT_NE(text.find("cudaErrorStreamCaptureImplicit"), std::string::npos) << text;
+    EXPECT_EQ(error_of([&] { rt.end_capture(blocking); }), Error::stream_capture_invalidated);
+    rt.launch(0, SetTo{x, 4});
+  });
+}
+
+// rule 22: the legacy stream cannot be pulled in
+TEST_P(CaptureEventsTest, LegacyStreamCannotJoinACapture) {
+  World world(options());
+  world.run([](Runtime& rt) {
+    const StreamId s = rt.create_stream("s");
+    const EventId e = rt.create_event();
+    rt.begin_capture(s);
+    rt.record(e, s);
+    EXPECT_EQ(error_of([&] { rt.wait(0, e); }), Error::stream_capture_unsupported);
+    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
+  });
+}
+
+// rule 24
+TEST_P(CaptureEventsTest, UnrecordedEventIsComplete) {
+  World world(options());
+  View<float> x;
+  world.run([&](Runtime& rt) {
+    x = floats(rt, 4);
+    const StreamId s = rt.create_stream("s");
+    const EventId e = rt.create_event(), recorded = rt.create_event();
+    rt.launch(s, AddTo{x, 1});
+    EXPECT_TRUE(rt.query(e)) << "although work is queued";
+    rt.synchronize(e);
+    rt.wait(s, e);
+    rt.record(recorded, s);
+    EXPECT_FALSE(rt.query(recorded));
+    EXPECT_TRUE(rt.query(recorded)) << "time passes between two questions";
+    rt.launch(s, AddTo{x, 1});
+    EXPECT_TRUE(rt.query(recorded)) << "later work does not matter";
+  });
+  EXPECT_TRUE(holds(world, 0, x, 2));
+}
+
+// rule 24: a host that synchronizes sees the work before the record done
+TEST_P(CaptureEventsTest, SynchronizeWaitsForTheRecord) {
+  for (const Schedule schedule : {Schedule::fifo, Schedule::reverse, Schedule::random, Schedule::pct}) {
+    World world(options(2, schedule, 3));
+    world.run([&](Runtime& rt) {
+      const View<float> x = floats(rt, 4);
+      const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
+      const EventId e = rt.create_event();
+      for (int i = 1; i <= 5; ++i) {
+        rt.launch(s, AddTo{x, 1});
+        rt.record(e, s);
+        rt.synchronize(e);
+        EXPECT_TRUE(holds(world, rt.rank(), x, 2 * i - 1));
+        rt.launch(t, AddTo{x, 1});
+        rt.synchronize_stream(t);
+        EXPECT_TRUE(holds(world, rt.rank(), x, 2 * i));
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace gatherfuzz

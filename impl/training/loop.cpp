@@ -1,0 +1,57 @@
+#include "impl/training/loop.h"
+
+namespace gatherfuzz {
+
+bool TrainingLoop::train_step() {
+  step_.zero_grad_buffer();
+  if (step_.next_work_gathers()) step_.copy_main_params_to_param_buffer();
+  step_.forward_backward();
+  step_.finish_grad_sync();
+  const bool taken = step_.optimizer_step();
+  if (taken) step_.enable_forward_pre_hook();
+  return taken;
+}
+
+// Zero, stage, forced sync: the only order that leaves clean gradient memory and current weights.
+void TrainingLoop::sync_weights() {
+  step_.zero_grad_buffer();
+  step_.copy_main_params_to_param_buffer();
+  step_.force_param_sync();
+}
+
+void TrainingLoop::begin_warmup() {
+  step_.enable_forward_pre_hook();
+  step_.save_state();
+}
+
+void TrainingLoop::end_warmup() {
+  step_.restore_state();
+  sync_weights();
+}
+
+void TrainingLoop::start_loop(bool hooks_on) {
+  if (!step_.weights_current()) sync_weights();
+  if (hooks_on) {
+    step_.enable_forward_pre_hook();
+  } else {
+    step_.disable_forward_pre_hook();
+  }
+}
+
+void TrainingLoop::end_loop(bool keep_graph) {
+  sync_weights();
+  step_.disable_forward_pre_hook();
+  if (!keep_graph) step_.reset_graph();
+}
+
+void TrainingLoop::evaluate(int passes) {
+  const bool hooks = step_.hooks_enabled();
+  step_.zero_grad_buffer();
+  step_.copy_main_params_to_param_buffer();
+  step_.disable_forward_pre_hook();
+  step_.force_param_sync();
+  for (int i = 0; i < passes; ++i) step_.forward_evaluation(evaluations_++);
+  if (hooks) step_.enable_forward_pre_hook();
+}
+
+}  // namespace gatherfuzz

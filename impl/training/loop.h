@@ -1,0 +1,31 @@
+// The training loop: the actions of a program, each made of raw actions, with the hook phases of a real loop.
+#pragma once
+
+#include "impl/training/train_step.h"
+
+namespace gatherfuzz {
+
+class TrainingLoop {
+ public:
+  explicit TrainingLoop(TrainStep& step) : step_(step) {}
+
+  // One iteration: zero; stage if and only if the work about to run gathers; forward and backward; finish; optimizer;
+  // hooks on after a step that was not skipped. True if the step was taken.
+  bool train_step();
+
+  // Before the training steps of a warmup, and after them: state is restored and the weights re-derived.
+  void begin_warmup();
+  void end_warmup();
+
+  void start_loop(bool hooks_on);
+  void end_loop(bool keep_graph);
+  void evaluate(int passes);
+
+ private:
+  void sync_weights();
+
+  TrainStep& step_;
+  uint32_t evaluations_ = 0;
+};
+
+}  // namespace gatherfuzz

@@ -1,0 +1,89 @@
+// One rank's training step, as the raw actions of which every loop is made. Host state that decides what is launched:
+// whether the forward pre-hooks are on, whether a full-iteration graph exists and what it holds, how often
+// forward_backward was called, the position in the data.
+#pragma once
+
+#include <memory>
+
+#include "impl/kernels/dataset.h"
+#include "impl/training/assembly.h"
+
+namespace gatherfuzz {
+
+// Where an injected infinity enters the next iteration of this rank.
+enum class Injection : uint8_t { none, grad, shard };
+
+// What a rank's host code did, for those who ask whether anything happened.
+struct StepCounts {
+  int captures = 0;
+  int replays = 0;
+  int eager = 0;  // runs of forward and backward outside of a graph
+};
+
+class TrainStep {
+ public:
+  // A fresh model: weights quantized from the main params, hooks on, no graph. `dataset` must outlive it.
+  TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse);
+
+  void zero_grad_buffer();
+  void copy_main_params_to_param_buffer();
+  void enable_forward_pre_hook() { parts_.gather->enable_forward_pre_hook(); }
+  void disable_forward_pre_hook() { parts_.gather->disable_forward_pre_hook(); }
+  bool hooks_enabled() const { return parts_.gather->hooks_enabled(); }
+  void force_param_sync();
+  // All microbatches of the next batch: eager, captured and replayed, or replayed.
+  void forward_backward();
+  void finish_grad_sync();
+  // False if the step was skipped. Without overlapped gather a taken step ends with staging and a synchronous gather.
+  bool optimizer_step();
+  // A forward pass over an evaluation batch.
+  void forward_evaluation(uint32_t index);
+
+  // Whether the work that forward_backward would run next contains the all-gather: it must then be staged before.
+  bool next_work_gathers() const;
+  // Whether the weights hold the current main params.
+  bool weights_current() const { return weights_current_; }
+
+  void inject(Injection injection) { injection_ = injection; }
+  void skip_batch() { ++batch_; }
+  int microbatches() const { return microbatches_; }
+  // A graph captured for another number of microbatches is dropped, and captured anew when it may be.
+  void set_microbatches(int microbatches);
+  void reset_graph();
+
+  // Optimizer state and data position aside, and back; weights are then not current.
+  void save_state();
+  void restore_state();
+
+  uint32_t batch() const { return batch_; }
+  View<float> reduced_loss() const { return reduced_loss_; }
+  const StepCounts& counts() const { return counts_; }
+  const Assembly& parts() const { return parts_; }
+  GraphId graph() const { return graph_; }
+
+ private:
+  bool may_capture() const;
+  void capture();
+  void run_work();
+  void load_batch();
+  void average_loss();
+
+  Runtime& runtime_;
+  Flags flags_;
+  const Dataset& dataset_;
+  Assembly parts_;
+  int microbatches_;
+  uint32_t batch_ = 0;
+  uint32_t saved_batch_ = 0;
+  int calls_ = 0;  // of forward_backward since the graph was reset
+  GraphId graph_ = 0;
+  bool graph_gathers_ = false;
+  bool weights_current_ = false;
+  Injection injection_ = Injection::none;
+  View<float> reduced_loss_;
+  EventId loss_ready_ = 0;
+  EventId loss_reduced_ = 0;
+  StepCounts counts_;
+};
+
+}  // namespace gatherfuzz

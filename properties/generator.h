@@ -1,0 +1,28 @@
+// Legal programs out of choices.
+//
+// Swarm: each program first draws which groups of flags leave their defaults and which actions are likely, so
+// that programs differ in kind and not only in detail. No pair of actions is hard-wired. Flags are drawn, then
+// repaired until validate() accepts them; refusal_before_run() lets every generated program pass. Its only
+// refusal at run time is the rare deliberate one: an injection that check_for_nan_in_grad meets.
+// Shapes are small, since a run on the host costs what its products cost.
+#pragma once
+
+#include <vector>
+
+#include "properties/choices.h"
+#include "properties/program.h"
+
+namespace gatherfuzz {
+
+// Flags, now and then delays, about ten actions and about twelve training steps (1 to 22), at least one of which is taken.
+Program generate_program(Choices& choices);
+
+// Flags that validate() accepts.
+Flags generate_flags(Choices& choices);
+// Actions for these flags; well-paired loops, at least one `train` or `warmup`.
+std::vector<Action> generate_actions(Choices& choices, const Flags& flags);
+
+// Changes what breaks a rule until validate() accepts the flags; accepted flags stay as they are.
+void repair_flags(Flags& flags);
+
+}  // namespace gatherfuzz

@@ -1,0 +1,406 @@
+#include "properties/host_monitor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "impl/kernels/main_params.h"
+#include "reference/bounds.h"
+#include "reference/formats.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+reference::Shape shape_of(const Flags& f) {
+  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads, f.seq_length, f.vocab_size,
+          f.micro_batch_size};
+}
+
+reference::Precision precision_of(const Flags& f) {
+  switch (f.fp8_recipe) {
+    case Recipe::fp32: return reference::Precision::fp32;
+    case Recipe::bf16: return reference::Precision::bf16;
+    case Recipe::mxfp8: return reference::Precision::mxfp8;
+  }
+  return reference::Precision::fp32;
+}
+
+reference::ScaleRounding rounding_of(const Flags& f) {
+  return f.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up : reference::ScaleRounding::floor;
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  const auto* first = reinterpret_cast<const std::byte*>(values.data());
+  return {first, first + values.size() * sizeof(T)};
+}
+
+bool all_zero(const std::byte* bytes, std::size_t n) {
+  return std::all_of(bytes, bytes + n, [](std::byte b) { return b == std::byte{0}; });
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
+  uint64_t hash = mix(n, 1);
+  for (std::size_t i = 0; i < n; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + i, std::min(sizeof word, n - i));
+    hash = mix(hash, word);
+  }
+  return hash;
+}
+
+}  // namespace
+
+HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, const Dataset& dataset)
+    : Monitor(world, program, plan), dataset_(dataset), shape_(shape_of(program.flags)),
+      precision_(precision_of(program.flags)),
+      grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16),
+      model_(shape_, precision_, rounding_of(program.flags)), local_(static_cast<std::size_t>(world.ranks())) {}
+
+// Version 0 follows from the seed alone.
+const HostMonitor::Version& HostMonitor::version(int v) {
+  if (versions_.empty()) {
+    Version first;
+    const std::vector<ParamInfo>& params = parts().params;
+    for (uint32_t p = 0; p < params.size(); ++p) {
+      const InitialDistribution initial = initial_distribution(params[p]);
+      std::vector<float> values(static_cast<std::size_t>(params[p].rows * params[p].cols));
+      for (uint32_t i = 0; i < values.size(); ++i)
+        values[i] = reference::round_to_bf16(
+            initial_value(program_.flags.seed, p, i, initial.deviation, initial.constant));
+      first.exp_avg.emplace_back(values.size(), 0.0f);
+      first.exp_avg_sq.emplace_back(values.size(), 0.0f);
+      first.main.push_back(std::move(values));
+    }
+    versions_.emplace(0, std::move(first));
+  }
+  return versions_.at(v);
+}
+
+// Keeps what may still be asked for: versions that ranks are at, one before for telling stale from wrong, and the saved.
+void HostMonitor::prune() {
+  for (auto v = versions_.begin(); v != versions_.end();)
+    v = v->first + 3 < latest_ && v->first != saved_transition_ ? versions_.erase(v) : std::next(v);
+}
+
+std::vector<float> HostMonitor::staged(const std::vector<float>& main) const {
+  std::vector<float> values = main;
+  if (precision_ != reference::Precision::fp32)
+    for (float& v : values) v = reference::round_to_bf16(v);
+  return values;
+}
+
+bool HostMonitor::stored_as_planes(uint32_t param) const {
+  return model_is_mxfp8_gather(program_.flags) && parts().params[param].mxfp8;
+}
+
+HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t param) const {
+  WeightBytes bytes;
+  auto plane = [&bytes](Plane p) -> std::vector<std::byte>& { return bytes.planes[static_cast<int>(p)]; };
+  const std::vector<float> values = staged(v.main[param]);
+  const ParamInfo& info = parts().params[param];
+  if (stored_as_planes(param)) {
+    const reference::ScaleRounding rounding = rounding_of(program_.flags);
+    const reference::MxPlane row = reference::quantize_rowwise(values, info.rows, info.cols, rounding);
+    const reference::MxPlane column = reference::quantize_columnwise(values, info.rows, info.cols, rounding);
+    plane(Plane::rowwise) = bytes_of(row.codes);
+    plane(Plane::rowwise_scale) = bytes_of(row.scales);
+    plane(Plane::columnwise) = bytes_of(column.codes);
+    plane(Plane::columnwise_scale) = bytes_of(column.scales);
+  } else if (precision_ == reference::Precision::fp32) {
+    plane(Plane::whole) = bytes_of(values);
+  } else {
+    std::vector<uint16_t> halves;  // a bf16 is the upper half of its float
+    for (const float value : values) halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    plane(Plane::whole) = bytes_of(halves);
+  }
+  return bytes;
+}
+
+void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) {
+  const int v = rank(op.rank).transitions;
+  const Version& current = version(v);
+  if (bytes_version_ != v) {
+    bytes_version_ = v;
+    bytes_.assign(parts().params.size(), {});
+  }
+  std::vector<std::byte>& expected = bytes_[param].planes[static_cast<int>(plane)];
+  if (expected.empty()) bytes_[param] = expected_bytes(current, param);
+  const std::byte* found = memory(op.rank).data(operand);
+  auto equals = [&](const std::vector<std::byte>& bytes) {
+    return operand.bytes == bytes.size() && std::memcmp(found, bytes.data(), bytes.size()) == 0;
+  };
+  if (equals(expected)) return;
+  const std::string where = std::string(op.type->name) + " reads " + param_name(param);
+  const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
+  if (!scale && all_zero(found, operand.bytes) && !all_zero(expected.data(), expected.size())) {
+    report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
+           where + " as all zeros; expected the main params of version " + std::to_string(v));
+    return;
+  }
+  for (const auto& [older, state] : versions_) {
+    if (older >= v || !equals(expected_bytes(state, param).planes[static_cast<int>(plane)])) continue;
+    report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
+           where + " at version " + std::to_string(older) + "; expected version " + std::to_string(v));
+    return;
+  }
+  report(FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
+         where + ", which holds no recent version of the main params; expected version " + std::to_string(v));
+}
+
+void HostMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t param) {
+  if (all_zero(memory(op.rank).data(grad), grad.bytes)) return;
+  report(FailureClass::polluted_grads, op.rank, op.type->name, param_name(param),
+         std::string(op.type->name) + " adds the first gradient of " + param_name(param) +
+             " to memory that is not zero");
+}
+
+std::vector<float> HostMonitor::values_of(int r, const Operand& operand) {
+  const float* values = memory(r).load(operand);
+  std::vector<float> copy(values, values + operand.count());
+  memory(r).end_op();
+  return copy;
+}
+
+HostMonitor::Local& HostMonitor::local(int r) {
+  Local& l = local_[static_cast<std::size_t>(r)];
+  if (l.step != rank(r).step) {
+    l.step = rank(r).step;
+    l.gradients.assign(parts().params.size(), {});
+    l.passes.assign(static_cast<std::size_t>(planned(l.step).microbatches), std::nullopt);
+  }
+  return l;
+}
+
+HostMonitor::Common& HostMonitor::common(int step) {
+  auto [entry, fresh] = common_.try_emplace(step);
+  if (fresh) {
+    entry->second.reduced.resize(parts().params.size());
+    entry->second.losses.resize(static_cast<std::size_t>(world_.ranks()));
+    common_.erase(step - 2);
+  }
+  return entry->second;
+}
+
+// The rank's own gradient of a parameter is complete after as many accumulations as there are microbatches.
+void HostMonitor::accumulated(const OpRef& op, const Operand& grad, uint32_t param, int times) {
+  if (!rank(op.rank).in_step || times != planned(rank(op.rank).step).microbatches) return;
+  std::vector<float> values = values_of(op.rank, grad);
+  const std::optional<PlannedInjection>& injection = planned(rank(op.rank).step).injection;
+  if (!injection || injection->rank != op.rank || injection->where != InjectionPlace::grad)
+    compare_gradient(op, param, values);
+  local(op.rank).gradients[param] = std::move(values);
+}
+
+const reference::Prepared<float>& HostMonitor::prepared(int v) {
+  if (prepared_version_ != v) {
+    prepared_version_ = v;
+    std::vector<std::vector<float>> weights;
+    for (const std::vector<float>& main : version(v).main) weights.push_back(staged(main));
+    prepared_ = model_.prepare(weights);
+  }
+  return prepared_;
+}
+
+const HostMonitor::Pass& HostMonitor::reference_pass(int r, int microbatch) {
+  std::optional<Pass>& pass = local(r).passes[static_cast<std::size_t>(microbatch)];
+  if (pass) return *pass;
+  const Flags& f = program_.flags;
+  const PlannedStep& step = planned(rank(r).step);
+  std::vector<int32_t> tokens(static_cast<std::size_t>(shape_.tokens())), targets(tokens.size());
+  for (int row = 0; row < f.micro_batch_size; ++row)
+    dataset_.sample(r, microbatch, static_cast<int32_t>(step.batch), row, f.seq_length,
+                    tokens.data() + row * f.seq_length, targets.data() + row * f.seq_length);
+  const auto coefficient = static_cast<float>(f.loss_scale.value_or(1.0) / step.microbatches);
+  pass = model_.forward_backward(prepared(rank(r).transitions), tokens, targets, coefficient);
+  return *pass;
+}
+
+bool HostMonitor::use_share(double difference, double bound) {
+  const double share = difference / bound;
+  worst_share_ = std::max(worst_share_, share);
+  return share <= 1.0;  // false for NaN
+}
+
+// Hop 2: the local gradient against the reference's, from the same weights and batch.
+void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::vector<float>& found) {
+  std::vector<float> expected(found.size(), 0.0f);
+  float logits_rms = 0.0f;
+  for (int m = 0; m < planned(rank(op.rank).step).microbatches; ++m) {
+    const Pass& pass = reference_pass(op.rank, m);
+    reference::accumulate(grad_precision_, expected, pass.gradients[param]);
+    logits_rms = std::max(logits_rms, pass.logits_rms);
+  }
+  if (same_bits(found, expected)) return;
+  double difference = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double d = static_cast<double>(found[i]) - expected[i];
+    difference += d * d;
+    size += static_cast<double>(expected[i]) * expected[i];
+  }
+  const double bound = reference::hop2_bounds(shape_, precision_, logits_rms).gradient_relative;
+  if (use_share(std::sqrt(difference), bound * std::sqrt(size))) return;
+  report(FailureClass::wrong_loss, op.rank, op.type->name, param_name(param),
+         "the gradient of " + param_name(param) + " differs from the reference's by " +
+             std::to_string(std::sqrt(difference / size)) + " of its size; the bound is " + std::to_string(bound));
+}
+
+// Hop 3: exact, from the implementation's local gradients, in ascending order of ranks.
+const std::vector<float>* HostMonitor::reduced(int step, uint32_t param) {
+  std::vector<float>& result = common(step).reduced[param];
+  if (!result.empty()) return &result;
+  std::vector<std::vector<float>> by_rank;
+  for (const Local& l : local_) {
+    if (l.step != step || l.gradients[param].empty()) return nullptr;
+    by_rank.push_back(l.gradients[param]);
+  }
+  if (by_rank.size() == 1) {
+    result = by_rank[0];
+    return &result;
+  }
+  const bool average = program_.flags.average_in_collective;
+  if (!average)
+    for (std::vector<float>& g : by_rank) reference::scale_before_sum(grad_precision_, g, world_.ranks());
+  result = reference::reduce(grad_precision_, by_rank, average);
+  return &result;
+}
+
+void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& operand) {
+  const RankState& state = rank(op.rank);
+  if (!state.in_step || injected(state.step)) return;
+  const std::vector<float> found = values_of(op.rank, operand);
+  for (const ShardPiece& piece : shard.pieces) {
+    const std::vector<float>* expected = reduced(state.step, piece.param);
+    if (expected != nullptr && std::memcmp(found.data() + piece.in_shard, expected->data() + piece.in_param,
+                                           piece.count * sizeof(float)) == 0)
+      continue;
+    report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
+           "the reduced gradient of " + param_name(piece.param) +
+               (expected != nullptr ? " is not the mean over ranks of their own gradients"
+                                    : " lacks a contribution of some rank or microbatch"));
+  }
+}
+
+// Hop 4.
+void HostMonitor::check_norm(const OpRef& op, const Operand& operand) {
+  const RankState& state = rank(op.rank);
+  const float found = *memory(op.rank).in<float>(operand);
+  if (!state.in_step) return;
+  common(state.step).norm = found;
+  if (injected(state.step)) return;
+  std::vector<std::vector<float>> grads;
+  const std::optional<double>& scale = program_.flags.loss_scale;
+  for (uint32_t p = 0; p < parts().params.size(); ++p) {
+    const std::vector<float>* g = reduced(state.step, p);
+    if (g == nullptr) return;  // reported where the gradient was consumed
+    grads.push_back(*g);
+    if (scale) reference::unscale(grads.back(), static_cast<float>(*scale));
+  }
+  const reference::GlobalNorm expected = reference::global_norm(grads);
+  if (found == expected.value) return;
+  const double bound = std::max({static_cast<double>(expected.upper) - expected.value,
+                                 static_cast<double>(expected.value) - expected.lower, 1e-30});
+  if (use_share(std::abs(static_cast<double>(found) - expected.value), bound)) return;
+  report(FailureClass::wrong_loss, op.rank, op.type->name, "grad norm",
+         "the grad norm is " + std::to_string(found) + "; expected " + std::to_string(expected.value));
+}
+
+// Hop 5: exact bits.
+void HostMonitor::check_state(int r, FailureClass failure) {
+  RankState& state = rank(r);
+  if (state.step_ops == nullptr) return;
+  const Version& v = version(state.transitions);
+  for (const Shard& shard : state.step_ops->parts().optimizer->shards()) {
+    const std::pair<const View<float>*, const std::vector<std::vector<float>>*> kinds[] = {
+        {&shard.main, &v.main}, {&shard.exp_avg, &v.exp_avg}, {&shard.exp_avg_sq, &v.exp_avg_sq}};
+    for (const auto& [view, expected] : kinds) {
+      const float* found = memory(r).in<float>(*view);
+      for (const ShardPiece& piece : shard.pieces) {
+        if (std::memcmp(found + piece.in_shard, (*expected)[piece.param].data() + piece.in_param,
+                        piece.count * sizeof(float)) == 0)
+          continue;
+        report(failure, r, "adam", param_name(piece.param),
+               "main params or moments of " + param_name(piece.param) + " are not those of version " +
+                   std::to_string(state.transitions));
+        return;
+      }
+    }
+  }
+}
+
+void HostMonitor::check_losses(int r) {
+  const RankState& state = rank(r);
+  const PlannedStep& step = planned(state.step);
+  if (step.injection && step.injection->where == InjectionPlace::grad) return;
+  float sum = 0.0f, logits_rms = 0.0f;
+  for (int m = 0; m < step.microbatches; ++m) {
+    const Pass& pass = reference_pass(r, m);
+    sum += pass.loss;
+    logits_rms = std::max(logits_rms, pass.logits_rms);
+    const float found = *memory(r).in<float>(state.step_ops->parts().model->loss(m));
+    if (found == pass.loss) continue;
+    const double bound = reference::hop2_bounds(shape_, precision_, pass.logits_rms).loss;
+    if (!use_share(std::abs(static_cast<double>(found) - pass.loss), bound))
+      report(FailureClass::wrong_loss, r, "cross_entropy", "loss",
+             "the loss is " + std::to_string(found) + "; the reference's is " + std::to_string(pass.loss));
+  }
+  Common& c = common(state.step);
+  c.losses[static_cast<std::size_t>(r)] = sum / static_cast<float>(step.microbatches);
+  double mean = 0.0;
+  for (const std::optional<float>& loss : c.losses) {
+    if (!loss) return;  // the last rank to end the step compares the mean
+    mean += *loss / static_cast<double>(c.losses.size());
+  }
+  const float found = *memory(r).in<float>(state.step_ops->reduced_loss());
+  const double rounding = std::abs(mean) * (world_.ranks() + step.microbatches + 2) * 0x1p-24;
+  if (!use_share(std::abs(found - mean), reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding))
+    report(FailureClass::wrong_loss, r, "average_loss", "reduced loss",
+           "the reduced loss is " + std::to_string(found) + "; expected " + std::to_string(mean));
+}
+
+uint64_t HostMonitor::fingerprint(int r, const Operand& operand) {
+  return hash_bytes(memory(r).data(operand), operand.bytes);
+}
+
+uint64_t HostMonitor::main_fingerprint(int r) {
+  uint64_t hash = 0;
+  for (const Shard& shard : rank(r).step_ops->parts().optimizer->shards()) hash = mix(hash, fingerprint(r, shard.main));
+  return hash;
+}
+
+bool HostMonitor::is_zero_gradient(int r, const Operand& operand) {
+  return all_zero(memory(r).data(operand), operand.bytes);
+}
+
+void HostMonitor::take_step(int step) {
+  Version next = version(latest_);
+  const Flags& f = program_.flags;
+  const reference::AdamSettings settings{static_cast<float>(f.adam_beta1), static_cast<float>(f.adam_beta2),
+                                         static_cast<float>(f.adam_eps)};
+  const float coefficient = reference::clip_coefficient(common(step).norm, static_cast<float>(f.clip_grad));
+  ++next.adam_steps;
+  for (uint32_t p = 0; p < next.main.size(); ++p) {
+    const std::vector<float>* g = reduced(step, p);
+    if (g == nullptr) continue;  // reported where the gradient was consumed
+    std::vector<float> grad = *g;
+    if (f.loss_scale) reference::unscale(grad, static_cast<float>(*f.loss_scale));
+    reference::adam(settings, {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
+                    static_cast<float>(f.lr), next.adam_steps);
+  }
+  versions_.emplace(++latest_, std::move(next));
+  prune();
+}
+
+void HostMonitor::restore(int to) {
+  Version restored = version(to);
+  versions_.emplace(++latest_, std::move(restored));
+  prune();
+}
+
+}  // namespace gatherfuzz

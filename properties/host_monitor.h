@@ -1,0 +1,83 @@
+// The oracles on real numbers: one-hop comparisons of the implementation's own state with the reference.
+#pragma once
+
+#include <map>
+
+#include "properties/monitor.h"
+#include "reference/model.h"
+#include "reference/optimizer.h"
+
+namespace gatherfuzz {
+
+class HostMonitor : public Monitor {
+ public:
+  HostMonitor(World& world, const Program& program, const Plan& plan, const Dataset& dataset);
+
+ private:
+  // Main params and moments at one version, by param.
+  struct Version {
+    std::vector<std::vector<float>> main, exp_avg, exp_avg_sq;
+    int adam_steps = 0;
+  };
+  // The bytes that a weight's planes must hold, by Plane.
+  struct WeightBytes {
+    std::vector<std::byte> planes[6];
+  };
+  using Pass = reference::LossAndGradients<float>;
+  // One rank's part in the step it is in.
+  struct Local {
+    int step = -1;
+    std::vector<std::vector<float>> gradients;  // by param, as they were after the last accumulation
+    std::vector<std::optional<Pass>> passes;    // the reference's, by microbatch
+  };
+  // What all ranks came to in one step.
+  struct Common {
+    std::vector<std::vector<float>> reduced;  // by param, empty until first asked for
+    float norm = 0.0f;
+    std::vector<std::optional<float>> losses;  // by rank: the reference's mean over microbatches
+  };
+
+  void check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) override;
+  void check_clean(const OpRef& op, const Operand& grad, uint32_t param) override;
+  void accumulated(const OpRef& op, const Operand& grad, uint32_t param, int times) override;
+  void check_reduced(const OpRef& op, const Shard& shard, const Operand& reduced) override;
+  void check_norm(const OpRef& op, const Operand& norm) override;
+  void check_state(int rank, FailureClass failure) override;
+  void check_losses(int rank) override;
+  uint64_t fingerprint(int rank, const Operand& operand) override;
+  uint64_t main_fingerprint(int rank) override;
+  bool is_zero_gradient(int rank, const Operand& operand) override;
+  void take_step(int step) override;
+  void restore(int to) override;
+
+  HostMemory& memory(int r) { return world_.host()[static_cast<std::size_t>(r)]; }
+  const Version& version(int v);
+  void prune();
+  WeightBytes expected_bytes(const Version& v, uint32_t param) const;
+  std::vector<float> staged(const std::vector<float>& main) const;
+  bool stored_as_planes(uint32_t param) const;
+  const reference::Prepared<float>& prepared(int v);
+  Local& local(int rank);
+  Common& common(int step);
+  const Pass& reference_pass(int rank, int microbatch);
+  void compare_gradient(const OpRef& op, uint32_t param, const std::vector<float>& found);
+  const std::vector<float>* reduced(int step, uint32_t param);
+  std::vector<float> values_of(int rank, const Operand& operand);
+  bool use_share(double difference, double bound);
+
+  const Dataset& dataset_;
+  reference::Shape shape_;
+  reference::Precision precision_;
+  reference::GradPrecision grad_precision_;
+  reference::Model model_;
+  std::map<int, Version> versions_;  // the latest few, and the one that a warmup saved
+  int latest_ = 0;
+  int bytes_version_ = -1;
+  std::vector<WeightBytes> bytes_;
+  int prepared_version_ = -1;
+  reference::Prepared<float> prepared_;
+  std::vector<Local> local_;
+  std::map<int, Common> common_;  // of the latest two steps
+};
+
+}  // namespace gatherfuzz

@@ -1,0 +1,16 @@
+// Boundaries of a program that the runner puts on each rank's compute stream, for the oracles.
+#pragma once
+
+#include <cstdint>
+
+namespace gatherfuzz {
+
+enum class MarkCode : uint32_t {
+  step_begin = 1,  // detail: number of the step in the plan
+  step_end,        // detail: number of the step in the plan
+  save,            // state aside: a warmup begins
+  restore,         // state back: the weights to come are those of the save
+  end,             // the program is over
+};
+
+}  // namespace gatherfuzz

@@ -1,0 +1,208 @@
+#include "properties/monitor.h"
+
+#include <algorithm>
+
+#include "impl/kernels/adam.h"
+#include "impl/kernels/grad_norm.h"
+#include "impl/kernels/gradients.h"
+#include "impl/kernels/quantize_weight.h"
+#include "properties/marks.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+bool reads_weight(const OperandField& field) { return field.mode == Mode::read && field.content == Content::weights; }
+
+template <class Op>
+bool is(const OpRef& ref) {
+  return ref.type == &op_type<Op>();
+}
+
+template <class Op>
+const Op& as(const OpRef& ref) {
+  return *reinterpret_cast<const Op*>(ref.op);
+}
+
+// Position hash of the ownership sum.
+uint64_t position(uint32_t param, uint32_t element) { return mix(mix(term_of("owner"), param), element); }
+
+}  // namespace
+
+Monitor::Monitor(World& world, const Program& program, const Plan& plan)
+    : world_(world), program_(program), plan_(plan), ranks_(static_cast<std::size_t>(world.ranks())),
+      ended_(plan.steps.size(), 0) {}
+
+void Monitor::attach(int r, const TrainStep& step) {
+  rank(r).step_ops = &step;
+  rank(r).accumulations.assign(step.parts().params.size(), 0);
+  owned_.assign(step.parts().params.size(), 0);
+}
+
+const Shard& Monitor::shard_of(int r, uint16_t tag) const {
+  return ranks_[static_cast<std::size_t>(r)].step_ops->parts().optimizer->shards()[tag - 1u];
+}
+
+void Monitor::report(FailureClass failure, int r, const char* op, std::string what, std::string text) {
+  point_.push_back({failure, r, iteration(r), op, std::move(what), std::move(text)});
+}
+
+void Monitor::settle() {
+  if (point_.empty()) return;
+  if (!verdicts_.any()) {
+    verdicts_.found = std::move(point_);
+    world_.request_stop();
+  }
+  point_.clear();
+}
+
+void Monitor::before(const OpRef& op) {
+  RankState& state = rank(op.rank);
+  if (state.step_ops == nullptr || verdicts_.any()) return;
+  state.replayed = state.replayed || op.graph != 0;
+  if (is<Adam>(op)) {
+    adam_before(op);
+  } else if (is<CopyReducedGradients>(op)) {
+    const auto& copy = as<CopyReducedGradients>(op);
+    check_reduced(op, shard_of(op.rank, copy.source.tag), copy.source);
+    ++happened_.gradients_compared;
+    if (!happened_.nonzero_gradient) happened_.nonzero_gradient = !is_zero_gradient(op.rank, copy.source);
+  } else if (is<AllGather>(op)) {
+    ++happened_.gathers;
+  } else if (is<QuantizeWeight>(op)) {
+    ++happened_.casts;
+  } else {
+    weights_and_gradients_before(op);
+  }
+  settle();
+}
+
+void Monitor::weights_and_gradients_before(const OpRef& op) {
+  for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
+    if (operand.tag == 0) return;
+    const uint32_t param = operand.tag - 1u;
+    if (reads_weight(field)) {
+      check_weight(op, operand, field.plane, param);
+      ++happened_.weights_compared;
+    } else if (field.mode == Mode::accumulate && rank(op.rank).accumulations[param] == 0) {
+      check_clean(op, operand, param);
+    }
+  });
+}
+
+void Monitor::after(const OpRef& op) {
+  RankState& state = rank(op.rank);
+  if (state.step_ops == nullptr || verdicts_.any()) return;
+  if (is<FinishNorm>(op)) {
+    state.norm = fingerprint(op.rank, as<FinishNorm>(op).norm);
+    check_norm(op, as<FinishNorm>(op).norm);
+  } else if (is<ClipCoefficient>(op)) {
+    state.clip = fingerprint(op.rank, as<ClipCoefficient>(op).coefficient);
+  } else {
+    for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
+      if (field.mode != Mode::accumulate || operand.tag == 0) return;
+      const uint32_t param = operand.tag - 1u;
+      accumulated(op, operand, param, ++state.accumulations[param]);
+    });
+  }
+  settle();
+}
+
+void Monitor::adam_before(const OpRef& op) {
+  RankState& state = rank(op.rank);
+  state.adam_ran = true;
+  ++happened_.steps;
+  if (!state.in_step) return;
+  if (planned(state.step).skipped) {
+    report(FailureClass::skip_differs, op.rank, op.type->name, "step",
+           "a gradient that is not finite must make every rank skip the step, but this rank takes it");
+    return;
+  }
+  for (const ShardPiece& piece : shard_of(op.rank, as<Adam>(op).main.tag).pieces)
+    owned_[piece.param] += position(piece.param, piece.in_param + piece.count) - position(piece.param, piece.in_param);
+}
+
+void Monitor::mark(int r, const Mark& mark) {
+  if (verdicts_.any()) return;
+  switch (static_cast<MarkCode>(mark.code)) {
+    case MarkCode::step_begin: step_begin(r, static_cast<int>(mark.detail)); break;
+    case MarkCode::step_end: step_end(r); break;
+    case MarkCode::save: saved_transition_ = rank(r).transitions; break;
+    case MarkCode::restore: pass_transition(r, true); break;
+    case MarkCode::end: check_state(r, FailureClass::wrong_weights); break;
+  }
+  settle();
+}
+
+void Monitor::step_begin(int r, int step) {
+  RankState& state = rank(r);
+  check_state(r, FailureClass::wrong_weights);
+  state.step = step;
+  state.in_step = true;
+  state.adam_ran = false;
+  state.replayed = false;
+  state.norm = state.clip = 0;
+  std::fill(state.accumulations.begin(), state.accumulations.end(), 0);
+}
+
+void Monitor::step_end(int r) {
+  RankState& state = rank(r);
+  const PlannedStep& step = planned(state.step);
+  state.loss = fingerprint(r, state.step_ops->reduced_loss());
+  check_losses(r);
+  if (step.skipped) {
+    check_state(r, FailureClass::skip_differs);
+  } else if (!state.adam_ran) {
+    report(FailureClass::skip_differs, r, "adam", "step", "the step was skipped on this rank although nothing was wrong");
+  } else {
+    pass_transition(r, false);
+  }
+  StepTrace trace;
+  trace.loss = state.loss;
+  trace.norm = step.skipped ? 0 : state.norm;
+  trace.main_params = main_fingerprint(r);
+  state.traces.push_back(trace);
+  if (r == 0 && state.replayed) ++happened_.replays;
+  state.in_step = false;
+  if (++ended_[static_cast<std::size_t>(state.step)] == world_.ranks()) {
+    if (!step.skipped) check_ownership(r);
+    check_replicas();
+    std::fill(owned_.begin(), owned_.end(), 0);
+  }
+}
+
+// Moves this rank to the next transition; the first rank to come to it works it out.
+void Monitor::pass_transition(int r, bool restored) {
+  RankState& state = rank(r);
+  if (state.transitions++ < static_cast<int>(transitions_.size())) return;
+  transitions_.push_back(restored ? saved_transition_ : -1);
+  if (restored) {
+    restore(saved_transition_);
+  } else {
+    take_step(state.step);
+  }
+}
+
+void Monitor::check_ownership(int r) {
+  for (uint32_t p = 0; p < owned_.size(); ++p) {
+    const auto elements = static_cast<uint32_t>(parts().params[p].rows * parts().params[p].cols);
+    if (owned_[p] != position(p, elements) - position(p, 0))
+      report(FailureClass::ownership, r, "adam", param_name(p),
+             "every element must be stepped once by one owner; the ranges stepped in this iteration are no partition of it");
+  }
+}
+
+void Monitor::check_replicas() {
+  for (int r = 1; r < world_.ranks(); ++r) {
+    const std::pair<const char*, std::array<uint64_t, 2>> values[] = {
+        {"loss", {rank(0).loss, rank(r).loss}},
+        {"grad norm", {rank(0).norm, rank(r).norm}},
+        {"clip coefficient", {rank(0).clip, rank(r).clip}}};
+    for (const auto& [name, pair] : values)
+      if (pair[0] != pair[1])
+        report(FailureClass::replica_differs, r, "optimizer_step", name,
+               std::string("the ") + name + " differs between rank 0 and rank " + std::to_string(r));
+  }
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,87 @@
+#include "properties/plan.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+// Walks the actions with just the state that the meaning table speaks of.
+class Walk {
+ public:
+  explicit Walk(const Program& program) : flags_(program.flags), microbatches_(program.flags.num_microbatches) {
+    for (const Action& action : program.actions) apply(action);
+  }
+
+  Plan take() { return std::move(plan_); }
+
+ private:
+  void apply(const Action& action) {
+    switch (action.kind) {
+      case ActionKind::train:
+        for (int i = 0; i < action.count; ++i) step();
+        break;
+      case ActionKind::warmup: {
+        hooks_ = true;
+        const uint32_t batch = batch_;
+        for (int i = 0; i < action.count; ++i) step();
+        batch_ = batch;
+        break;
+      }
+      case ActionKind::start_loop: hooks_ = action.hooks_on; break;
+      case ActionKind::end_loop:
+        hooks_ = false;
+        if (!action.keep_graph) drop_graph(true);
+        break;
+      case ActionKind::evaluate: plan_.evaluations += action.count; break;
+      case ActionKind::inject_nonfinite: injection_ = PlannedInjection{action.rank, action.where}; break;
+      case ActionKind::skip_iteration: ++batch_; break;
+      case ActionKind::set_microbatches:
+        if (action.count != microbatches_) drop_graph(false);
+        microbatches_ = action.count;
+        break;
+      case ActionKind::reset_graph: drop_graph(true); break;
+    }
+  }
+
+  void drop_graph(bool counter) {
+    graph_ = false;
+    if (counter) calls_ = 0;
+  }
+
+  void step() {
+    PlannedStep s;
+    s.batch = batch_++;
+    s.microbatches = microbatches_;
+    s.injection = injection_;
+    s.skipped = injection_ && flags_.loss_scale;
+    injection_.reset();
+    const bool overlap = flags_.overlap_param_gather;
+    if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps && (hooks_ || !overlap)) {
+      graph_ = true;
+      graph_gathers_ = overlap;
+    }
+    s.replays = graph_;
+    s.gathers = overlap && (graph_ ? graph_gathers_ : hooks_);
+    ++calls_;
+    if (!s.skipped) hooks_ = true;
+    plan_.taken_steps += s.skipped ? 0 : 1;
+    plan_.replays += s.replays ? 1 : 0;
+    plan_.gathering_steps += s.gathers ? 1 : 0;
+    plan_.steps.push_back(s);
+  }
+
+  const Flags& flags_;
+  Plan plan_;
+  int microbatches_;
+  uint32_t batch_ = 0;
+  bool hooks_ = true;
+  int calls_ = 0;
+  bool graph_ = false;
+  bool graph_gathers_ = false;
+  std::optional<PlannedInjection> injection_;
+};
+
+}  // namespace
+
+Plan plan_program(const Program& program) { return Walk(program).take(); }
+
+}  // namespace gatherfuzz

@@ -1,0 +1,39 @@
+// The plan of a program: what its flags and actions imply, worked out from the language's meaning table without running
+// the implementation. Oracles take their expectations from here, never from the host state of what they judge.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "properties/program.h"
+
+namespace gatherfuzz {
+
+struct PlannedInjection {
+  int rank = 0;
+  InjectionPlace where = InjectionPlace::grad;
+};
+
+// One training step, numbered from 0 over the program.
+struct PlannedStep {
+  uint32_t batch = 0;
+  int microbatches = 1;
+  std::optional<PlannedInjection> injection;
+  bool skipped = false;  // with a loss scale, an injection makes every rank skip
+  bool replays = false;  // forward and backward run as a replay of a captured graph
+  bool gathers = false;  // the work contains the all-gather
+};
+
+struct Plan {
+  std::vector<PlannedStep> steps;
+  int taken_steps = 0;
+  int replays = 0;
+  int gathering_steps = 0;
+  int evaluations = 0;  // forward passes
+};
+
+// For programs that refusal_before_run lets pass.
+Plan plan_program(const Program& program);
+
+}  // namespace gatherfuzz

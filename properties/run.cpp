@@ -1,0 +1,290 @@
+#include "properties/run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "impl/training/loop.h"
+#include "properties/fault.h"
+#include "properties/host_monitor.h"
+#include "properties/marks.h"
+#include "properties/symbolic_monitor.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+MemoryKind memory_of(RuntimeKind kind) {
+  return kind == RuntimeKind::symbolic ? MemoryKind::symbolic : MemoryKind::host;
+}
+
+WorldOptions world_options(const Program& program, const RunOptions& options) {
+  WorldOptions w;
+  w.ranks = program.flags.data_parallel_size;
+  w.memory = memory_of(options.runtime);
+  w.schedule = program.flags.schedule;
+  w.schedule_seed = program.flags.schedule_seed;
+  for (const Delay& d : program.delays)
+    w.delays.push_back({d.stream == StreamName::compute ? "compute" : "comm", d.op, d.by});
+  w.op_budget = options.op_budget;
+  return w;
+}
+
+// One rank's host code for a whole program: single-rank code against the Runtime contract.
+class RankProgram {
+ public:
+  RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
+              Monitor& monitor, std::vector<std::unique_ptr<TrainStep>>& models)
+      : runtime_(runtime), program_(program), options_(options) {
+    const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
+    // Models outlive the ranks' host code: observers still look at them.
+    std::unique_ptr<TrainStep>& model = models[static_cast<std::size_t>(runtime.rank())];
+    model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse);
+    step_ = model.get();
+    loop_.emplace(*step_);
+    monitor.attach(runtime.rank(), *step_);
+  }
+
+  void run() {
+    for (const Action& action : program_.actions) apply(action);
+    mark(MarkCode::end, 0);
+  }
+
+ private:
+  void apply(const Action& action) {
+    switch (action.kind) {
+      case ActionKind::train: train(action.count); break;
+      case ActionKind::warmup:
+        mark(MarkCode::save, 0);
+        loop_->begin_warmup();
+        train(action.count);
+        mark(MarkCode::restore, 0);
+        loop_->end_warmup();
+        break;
+      case ActionKind::start_loop: loop_->start_loop(action.hooks_on); break;
+      case ActionKind::end_loop: loop_->end_loop(action.keep_graph); break;
+      case ActionKind::evaluate: loop_->evaluate(action.count); break;
+      case ActionKind::inject_nonfinite:
+        if (action.rank == runtime_.rank())
+          step_->inject(action.where == InjectionPlace::grad ? Injection::grad : Injection::shard);
+        break;
+      case ActionKind::skip_iteration: step_->skip_batch(); break;
+      case ActionKind::set_microbatches: step_->set_microbatches(action.count); break;
+      case ActionKind::reset_graph: step_->reset_graph(); break;
+    }
+  }
+
+  void train(int count) {
+    for (int i = 0; i < count; ++i) {
+      mark(MarkCode::step_begin, steps_);
+      const bool taken = loop_->train_step();
+      mark(MarkCode::step_end, steps_);
+      if (options_.on_step) tell(taken);
+      ++steps_;
+    }
+  }
+
+  void tell(bool taken) {
+    const StreamId compute = step_->parts().streams.compute;
+    const auto loss = static_cast<float>(runtime_.read(compute, step_->reduced_loss()).value);
+    const auto norm = static_cast<float>(runtime_.read(compute, step_->parts().optimizer->norm()).value);
+    if (runtime_.rank() == 0) options_.on_step({steps_, loss, norm, taken});
+  }
+
+  void mark(MarkCode code, int detail) {
+    runtime_.mark(step_->parts().streams.compute,
+                  {static_cast<uint32_t>(code), static_cast<uint32_t>(detail), 0});
+  }
+
+  Runtime& runtime_;
+  const Program& program_;
+  const RunOptions& options_;
+  TrainStep* step_ = nullptr;
+  std::optional<TrainingLoop> loop_;
+  int steps_ = 0;
+};
+
+uint64_t signature_of(const Outcome& outcome) {
+  uint64_t hash = term_of(std::string(name_of(*outcome.failure)).c_str());
+  std::string text = outcome.op + " " + outcome.what;
+  for (const char c : text)
+    if (c < '0' || c > '9') hash = mix(hash, static_cast<uint64_t>(c));
+  return hash >> 32;
+}
+
+void fail(Outcome& outcome, FailureClass failure, std::string text) {
+  outcome.verdict = Verdict::fail;
+  outcome.failure = failure;
+  outcome.text = std::move(text);
+}
+
+// What flags and actions imply must have happened, or the pass proves nothing.
+std::string missing(const Program& program, const Plan& plan, const Happened& h) {
+  if (plan.steps.empty()) return "";
+  const Flags& f = program.flags;
+  if (h.steps == 0) return "no optimizer step was taken";
+  if (h.replays < plan.replays) return "a step that should replay a captured graph did not";
+  if (f.data_parallel_size > 1 && h.gathers == 0) return "no parameter was gathered";
+  if (model_is_mxfp8_gather(f) && h.casts == 0) return "no MXFP8 weight was quantized";
+  if (!h.nonzero_gradient) return "every gradient was zero";
+  if (h.weights_compared == 0) return "no weight was compared";
+  if (h.gradients_compared == 0) return "no gradient was compared";
+  return "";
+}
+
+std::unique_ptr<Monitor> make_monitor(World& world, const Program& program, const Plan& plan, const RunOptions& options,
+                                      const Dataset& dataset) {
+  if (options.runtime == RuntimeKind::symbolic) return std::make_unique<SymbolicMonitor>(world, program, plan);
+  return std::make_unique<HostMonitor>(world, program, plan, dataset);
+}
+
+// One run in one world; judged, without the twin.
+struct SingleRun {
+  Outcome outcome;
+  std::vector<std::vector<StepTrace>> traces;  // by rank
+  int replays = 0;
+};
+
+SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& options) {
+  SingleRun result;
+  Outcome& outcome = result.outcome;
+  World world(world_options(program, options));
+  std::optional<Dataset> synthetic;
+  if (options.dataset == nullptr) synthetic = Dataset::synthetic(program.flags.vocab_size, program.flags.seed);
+  const Dataset& dataset = options.dataset != nullptr ? *options.dataset : *synthetic;
+  std::vector<std::unique_ptr<TrainStep>> models(static_cast<std::size_t>(world.ranks()));
+  const std::unique_ptr<Monitor> monitor = make_monitor(world, program, plan, options, dataset);
+  world.set_observer(monitor.get());
+
+  std::optional<FaultPlanter> planter;
+  if (!program.faults.empty()) {
+    planter.emplace(world, program.faults, [&](int r) { return monitor->iteration(r); },
+                    [&](const std::string& name) {
+                      const std::vector<ParamInfo> params = model_params(model_config(program.flags));
+                      for (std::size_t p = 0; p < params.size(); ++p)
+                        if (params[p].name == name) return static_cast<int>(p);
+                      return -1;
+                    });
+    world.set_interposer(&*planter);
+  }
+
+  try {
+    world.run([&](Runtime& runtime) {
+      RankProgram(runtime, program, options, dataset, *monitor, models).run();
+    });
+  } catch (const RuntimeError& error) {
+    fail(outcome, error.error() == Error::illegal_address ? FailureClass::use_after_free : FailureClass::capture_error,
+         error.what());
+  } catch (const Deadlock& deadlock) {
+    fail(outcome, FailureClass::deadlock, deadlock.who_waits_for_whom);
+  } catch (const OutOfBudget&) {
+    fail(outcome, FailureClass::timeout, "the program used up its budget of " + std::to_string(options.op_budget) + " ops");
+  } catch (const NonfiniteGradient& error) {
+    outcome.verdict = Verdict::refused;
+    outcome.reason = RefusalReason::nonfinite_grad;
+    outcome.text = error.what();
+  }
+
+  if (monitor->verdicts().any()) {
+    const Violation& first = monitor->verdicts().first();
+    fail(outcome, first.failure, first.text);
+    outcome.op = first.op;
+    outcome.what = first.what;
+    outcome.rank = first.rank;
+    outcome.iteration = first.iteration;
+    for (const Violation& other : monitor->verdicts().found)
+      if (other.failure != first.failure) outcome.also.push_back(other.failure);
+  } else if (outcome.verdict == Verdict::fail) {
+    outcome.iteration = monitor->iteration(0);
+  }
+  if (planter && outcome.verdict != Verdict::fail) {
+    const std::vector<std::string> idle = planter->never_fired();
+    if (!idle.empty()) {
+      outcome.verdict = Verdict::error;
+      outcome.text = "this fault never met an op to change: " + idle.front();
+    }
+  }
+  if (outcome.verdict == Verdict::pass) {
+    outcome.text = missing(program, plan, monitor->happened());
+    if (!outcome.text.empty()) outcome.verdict = Verdict::vacuous;
+  }
+  outcome.steps = monitor->steps_ended(0);
+  outcome.ops = world.ops_executed();
+  outcome.weights_compared = monitor->happened().weights_compared;
+  outcome.gradients_compared = monitor->happened().gradients_compared;
+  outcome.worst_share = monitor->worst_share();
+  for (int r = 0; r < world.ranks(); ++r) result.traces.push_back(monitor->traces(r));
+  result.replays = monitor->happened().replays;
+  world.set_observer(nullptr);
+  world.set_interposer(nullptr);
+  return result;
+}
+
+// Replay equals eager: the same program without graphs and faults takes the same steps.
+void compare_with_eager_twin(const Program& program, const RunOptions& options, SingleRun& run) {
+  Program twin = program;
+  twin.faults.clear();
+  twin.flags.cuda_graph_impl = CudaGraphImpl::none;
+  const SingleRun eager = run_once(twin, plan_program(twin), options);
+  run.outcome.ops += eager.outcome.ops;
+  for (std::size_t r = 0; r < run.traces.size(); ++r) {
+    const std::size_t n = std::min(run.traces[r].size(), eager.traces[r].size());
+    for (std::size_t s = 0; s < n; ++s) {
+      if (run.traces[r][s] == eager.traces[r][s]) continue;
+      if (run.outcome.verdict == Verdict::fail) {
+        run.outcome.also.push_back(FailureClass::graph_differs);
+      } else {
+        const StepTrace &a = run.traces[r][s], &b = eager.traces[r][s];
+        const char* what = a.loss != b.loss ? "loss" : a.norm != b.norm ? "grad norm" : "main params";
+        fail(run.outcome, FailureClass::graph_differs,
+             "iteration " + std::to_string(s + 1) + ": the " + what + " differs from the same program run without graphs");
+        run.outcome.op = "replay";
+        run.outcome.what = what;
+        run.outcome.rank = static_cast<int>(r);
+        run.outcome.iteration = static_cast<int>(s) + 1;
+      }
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Outcome run_program(const Program& program, const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Outcome outcome;
+  if (const std::optional<Refusal> refusal = refusal_before_run(program)) {
+    outcome.verdict = Verdict::refused;
+    outcome.reason = refusal->reason;
+    outcome.text = refusal->text;
+    return outcome;
+  }
+  const Plan plan = plan_program(program);
+  SingleRun run = run_once(program, plan, options);
+  const bool comparable = run.outcome.verdict == Verdict::pass || run.outcome.verdict == Verdict::fail;
+  if (options.twin && run.replays > 0 && comparable) compare_with_eager_twin(program, options, run);
+  outcome = std::move(run.outcome);
+  if (outcome.failure) outcome.signature = signature_of(outcome);
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+bool as_expected(const Program& program, Outcome& outcome, RuntimeKind runtime) {
+  if (outcome.verdict == Verdict::error) return false;
+  if (!program.expect) return outcome.verdict == Verdict::pass || outcome.verdict == Verdict::refused;
+  const Expectation& e = *program.expect;
+  if (e.verdict == Verdict::fail && e.failure) {
+    // `wrong-loss` needs numbers.
+    if (*e.failure == FailureClass::wrong_loss && runtime == RuntimeKind::symbolic &&
+        outcome.verdict != Verdict::fail) {
+      outcome.verdict = Verdict::skipped;
+      return true;
+    }
+    if (outcome.verdict != Verdict::fail) return false;
+    return *outcome.failure == *e.failure ||
+           std::find(outcome.also.begin(), outcome.also.end(), *e.failure) != outcome.also.end();
+  }
+  if (e.verdict != outcome.verdict) return false;
+  return e.verdict != Verdict::refused || !e.reason || outcome.reason == e.reason;
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,65 @@
+// Runs one program on one runtime and judges it by every oracle.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/kernels/dataset.h"
+#include "impl/runtime/local/world.h"
+#include "properties/monitor.h"
+#include "properties/program.h"
+
+namespace gatherfuzz {
+
+enum class RuntimeKind : uint8_t { symbolic, host };
+inline constexpr std::string_view kRuntimeNames[] = {"symbolic", "host"};
+constexpr std::string_view name_of(RuntimeKind kind) { return kRuntimeNames[static_cast<size_t>(kind)]; }
+
+// What a caller may see of one step, as the ranks' host code ends it (host only): for training curves.
+struct StepReport {
+  int step = 0;       // from 0
+  float loss = 0.0f;  // mean over ranks and microbatches
+  float norm = 0.0f;
+  bool taken = true;
+};
+
+struct RunOptions {
+  RuntimeKind runtime = RuntimeKind::symbolic;
+  // One op a kernel, or one op a module's pass. By default fine on host and coarse on symbolic.
+  std::optional<bool> coarse;
+  bool twin = true;  // also run the program without graphs, where it replays, and compare
+  const Dataset* dataset = nullptr;  // default: synthetic
+  uint64_t op_budget = 20'000'000;
+  // Called on rank 0's host code after each step; makes the host wait for every step.
+  std::function<void(const StepReport&)> on_step;
+};
+
+struct Outcome {
+  Verdict verdict = Verdict::pass;
+  std::optional<FailureClass> failure;
+  std::vector<FailureClass> also;
+  std::optional<RefusalReason> reason;
+  std::string text;  // for people: what was found, or why refused, or what did not happen
+  std::string op;    // where a failure was seen
+  std::string what;
+  int rank = 0;
+  int iteration = 0;
+  uint64_t signature = 0;  // of a failure: class, op and what, without numbers
+  int steps = 0;           // training steps that ran to their end
+  uint64_t ops = 0;        // executed, twin included
+  uint64_t gradients_compared = 0;
+  uint64_t weights_compared = 0;
+  double worst_share = 0.0;
+  double seconds = 0.0;
+};
+
+Outcome run_program(const Program& program, const RunOptions& options);
+
+// Whether the outcome is what the program's `expect` says (without one: pass or refused). A class that the runtime
+// cannot judge turns the verdict into `skipped`.
+bool as_expected(const Program& program, Outcome& outcome, RuntimeKind runtime);
+
+}  // namespace gatherfuzz

@@ -1,0 +1,66 @@
+// The oracles on symbolic memory: every byte range must hold the term that the expected dataflow gives it.
+#pragma once
+
+#include <map>
+
+#include "impl/kernels/adam.h"
+#include "properties/monitor.h"
+#include "reference/dataflow.h"
+
+namespace gatherfuzz {
+
+// The term algebra, as the expected dataflow wants it.
+struct TermAlgebra {
+  using Value = Term;
+  using State = AdamTerms;
+
+  double lr, beta1, beta2, eps;
+
+  Term zero() const { return kZeroTerm; }
+  Term add(Term a, Term b) const { return a + b; }
+  Term scale(Term a, float factor) const { return a * scale_term(factor); }
+  Term squares(Term a, uint32_t elements) const;
+  Term norm(Term squares) const;
+  Term clip(Term norm, float limit) const;
+  State adam(const State& before, Term grad, Term coefficient, int step) const;
+};
+
+class SymbolicMonitor : public Monitor, private SummandListener {
+ public:
+  SymbolicMonitor(World& world, const Program& program, const Plan& plan);
+
+ private:
+  using Dataflow = reference::Dataflow<TermAlgebra>;
+
+  // The terms of a weight's planes at one version.
+  struct WeightTerms {
+    Term planes[6];  // by Plane
+  };
+
+  void check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) override;
+  void check_clean(const OpRef& op, const Operand& grad, uint32_t param) override;
+  void accumulated(const OpRef&, const Operand&, uint32_t, int) override {}
+  void check_reduced(const OpRef& op, const Shard& shard, const Operand& reduced) override;
+  void check_norm(const OpRef&, const Operand&) override {}
+  void check_state(int rank, FailureClass failure) override;
+  void check_losses(int) override {}
+  uint64_t fingerprint(int rank, const Operand& operand) override;
+  uint64_t main_fingerprint(int rank) override;
+  bool is_zero_gradient(int rank, const Operand& operand) override;
+  void take_step(int step) override;
+  void restore(int to) override;
+  void summand(int rank, uint16_t tag, Label label, Term term) override;
+
+  SymbolicMemory& memory(int r) { return world_.symbolic()[static_cast<std::size_t>(r)]; }
+  Dataflow& flow();
+  const WeightTerms& weight_terms(int version, uint32_t param);
+  std::vector<reference::Contributions<Term>>& contributions(int step);
+  uint32_t element_count(uint32_t param) const;
+
+  std::optional<Dataflow> flow_;
+  std::vector<std::vector<WeightTerms>> weights_;  // by version, by param; made when first asked for
+  std::map<int, std::vector<reference::Contributions<Term>>> contributions_;  // by step, by param
+  std::map<int, std::vector<std::optional<Term>>> reduced_;                    // likewise
+};
+
+}  // namespace gatherfuzz
