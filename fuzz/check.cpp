@@ -114,7 +114,9 @@ class Check {
 
 }  // namespace
 
-int check(const CheckOptions& options) { return Check(options).run(); }
+int check(const CheckOptions& options) {
+  return Check(options).run();
+}
 
 void apply_settings(Flags& flags, const std::vector<FlagSetting>& set) {
   for (const auto& [name, value] : set) {

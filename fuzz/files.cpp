@@ -66,7 +66,8 @@ bool is_folder(const std::string& path) {
 void write_file(const std::string& path, const std::string& content) {
   const auto complain = [&path] { throw InternalError("cannot write " + path + ": " + strerror(errno)); };
   std::error_code error;
-  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
+    fs::create_directories(folder, error);
   const std::string temporary = path + ".tmp";
   {
     const FileDescriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};

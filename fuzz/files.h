@@ -8,8 +8,8 @@
 
 namespace gatherfuzz {
 
-// The bytes of a file ("-": standard input), at most limit + 1 of them: more than `limit` says that it is too large.
-// If it cannot be read, nothing, and `problem` says why. Throws Interrupted on Ctrl-C.
+// The bytes of a file ("-": standard input), at most limit + 1 of them: more than `limit` says that it is too
+// large. If it cannot be read, nothing, and `problem` says why. Throws Interrupted on Ctrl-C.
 std::optional<std::string> read_file(const std::string& path, std::size_t limit, std::string& problem);
 
 // All *.program files below a folder, sorted by path. Folders that cannot be read are told in `problem`.

@@ -21,7 +21,8 @@ reference::TrainSettings settings_of(const Flags& flags) {
                                                            : reference::Precision::bf16;
   settings.scale_rounding = flags.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up
                                                                          : reference::ScaleRounding::floor;
-  settings.grad_precision = reduces_in_fp32(flags) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
+  settings.grad_precision =
+      reduces_in_fp32(flags) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
   settings.average_in_collective = flags.average_in_collective;
   if (flags.loss_scale) settings.loss_scale = static_cast<float>(*flags.loss_scale);
   settings.clip_grad = static_cast<float>(flags.clip_grad);
@@ -47,7 +48,9 @@ std::vector<std::vector<float>> initial_params(const Flags& flags) {
 }  // namespace
 
 FreeRun::FreeRun(const Flags& flags, const Dataset& dataset)
-    : flags_(flags), dataset_(dataset), trainer_(shape_of(flags), settings_of(flags), initial_params(flags)) {}
+    : flags_(flags),
+      dataset_(dataset),
+      trainer_(shape_of(flags), settings_of(flags), initial_params(flags)) {}
 
 float FreeRun::step() {
   const std::size_t seq = static_cast<std::size_t>(flags_.seq_length);

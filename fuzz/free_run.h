@@ -1,4 +1,5 @@
-// The reference trained beside the implementation: same initial params, same batches, its own rounding from then on.
+// The reference trained beside the implementation: same initial params, same batches, its own rounding from
+// then on.
 #pragma once
 
 #include "impl/kernels/dataset.h"

@@ -35,13 +35,17 @@ void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool interrupted() { return came; }
+bool interrupted() {
+  return came;
+}
 
 void stop_if_interrupted() {
   if (came) throw Interrupted{};
 }
 
-void kill_on_interrupt(pid_t process) { victim = process; }
+void kill_on_interrupt(pid_t process) {
+  victim = process;
+}
 
 InterruptsHeld::InterruptsHeld() {
   const sigset_t set = only_interrupt();

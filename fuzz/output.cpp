@@ -24,11 +24,15 @@ void print_result(std::string_view line) {
     throw InternalError(std::string("cannot write results to standard output: ") + strerror(errno));
 }
 
-void print_note(std::string_view line) { write_all(STDERR_FILENO, std::string(line) + "\n"); }
+void print_note(std::string_view line) {
+  write_all(STDERR_FILENO, std::string(line) + "\n");
+}
 
 ProgressLine::ProgressLine() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
-ProgressLine::~ProgressLine() { end(); }
+ProgressLine::~ProgressLine() {
+  end();
+}
 
 void ProgressLine::show(const std::string& line) {
   if (!on_terminal_) return print_note(line);

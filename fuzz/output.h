@@ -1,5 +1,5 @@
-// What commands print: results to standard output, where every write is checked; people's text and progress to
-// standard error, where none is.
+// What commands print: results to standard output, where every write is checked; people's text and progress
+// to standard error, where none is.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,7 @@ std::string explanation(const Judgement& j) {
     add(std::string(name_of(*o.failure)) + ", iteration " + std::to_string(o.iteration) + ", rank " +
         std::to_string(o.rank) + ", signature " + signature_text(o));
   }
-  if ((o.failure || !j.as_expected) && !o.text.empty())
-    add(o.text);
+  if ((o.failure || !j.as_expected) && !o.text.empty()) add(o.text);
   if (!o.also.empty()) {
     std::string also = "also";
     for (const FailureClass other : o.also) also += " " + std::string(name_of(other));

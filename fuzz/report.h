@@ -19,8 +19,8 @@ struct Judgement {
 
 // "pass      symbolic  corpus/seeds/x.program  (12 steps, 1840 ops, 0.4 ms)"
 std::string outcome_line(const Judgement& judgement);
-// Indented lines for a failure and for what was not expected; otherwise empty. Errors of files are for whoever read
-// the file to tell.
+// Indented lines for a failure and for what was not expected; otherwise empty. Errors of files are for
+// whoever read the file to tell.
 std::string explanation(const Judgement& judgement);
 // One line, as ci/check.schema.json describes it.
 std::string outcome_json(const Judgement& judgement);

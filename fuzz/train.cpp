@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLargestText = 256 * 1024 * 1024;
 constexpr int kTokenValues = 256;
-constexpr int kShownEvery = 20;   // steps, where there is no terminal
+constexpr int kShownEvery = 20;          // steps, where there is no terminal
 constexpr std::size_t kFinalSteps = 20;  // whose mean is the final loss
 
 using Clock = std::chrono::steady_clock;
@@ -40,7 +40,8 @@ std::vector<uint8_t> read_text(const std::string& path, int seq_length) {
   return {text->begin(), text->end()};
 }
 
-// Of the distribution of single bytes, in nats: what a model reaches that knows nothing but their frequencies.
+// Of the distribution of single bytes, in nats: what a model reaches that knows nothing but their
+// frequencies.
 double unigram_entropy(const std::vector<uint8_t>& bytes) {
   std::array<uint64_t, kTokenValues> counts{};
   for (const uint8_t byte : bytes) ++counts[byte];
@@ -111,8 +112,8 @@ class Curve {
 
  private:
   void show(const StepReport& report, double seconds) {
-    std::string line = "step " + std::to_string(report.step + 1) + "/" + std::to_string(options_.steps) + "  loss " +
-                       fixed_text(report.loss, 4);
+    std::string line = "step " + std::to_string(report.step + 1) + "/" + std::to_string(options_.steps) +
+                       "  loss " + fixed_text(report.loss, 4);
     if (reference_) line += " (reference " + fixed_text(reference_losses_.back(), 4) + ")";
     line += "  grad norm " + fixed_text(report.norm, 4) + (report.taken ? "" : " (skipped)") + "  " +
             with_commas(static_cast<uint64_t>(tokens_per_step_ / seconds)) + " tokens/s";
@@ -138,7 +139,8 @@ Program train_program(const TrainOptions& options) {
   action.kind = ActionKind::train;
   action.count = options.steps;
   program.actions.push_back(action);
-  if (const std::optional<Refusal> refusal = refusal_before_run(program)) throw UsageError("refused: " + refusal->text);
+  if (const std::optional<Refusal> refusal = refusal_before_run(program))
+    throw UsageError("refused: " + refusal->text);
   return program;
 }
 

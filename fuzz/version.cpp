@@ -12,7 +12,8 @@ std::string compiler() {
   const char* name = "g++ ";
   const int numbers[] = {__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__};
 #endif
-  return name + std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." + std::to_string(numbers[2]);
+  return name + std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
+         std::to_string(numbers[2]);
 }
 
 }  // namespace

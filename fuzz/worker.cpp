@@ -20,8 +20,8 @@ namespace gatherfuzz {
 
 namespace {
 
-// A request is a byte for the runtime and the program's text; an answer is an outcome's message. Both keep their
-// boundaries on a socket of this type, and fit.
+// A request is a byte for the runtime and the program's text; an answer is an outcome's message. Both keep
+// their boundaries on a socket of this type, and fit.
 constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC;
 constexpr std::size_t kMaxMessage = kMaxProgramBytes + 4096;
 
@@ -77,7 +77,8 @@ Outcome answer(std::string_view request) {
 }
 
 std::string death_text(int status) {
-  if (!WIFSIGNALED(status)) return "the worker process exited with status " + std::to_string(WEXITSTATUS(status));
+  if (!WIFSIGNALED(status))
+    return "the worker process exited with status " + std::to_string(WEXITSTATUS(status));
   const int number = WTERMSIG(status);
   return "the worker process died of signal " + std::to_string(number) + " (" + strsignal(number) + ")";
 }

@@ -1,7 +1,8 @@
-// A process of its own in which programs run, so that a crash of what is tested is an outcome and not the tool's end.
+// A process of its own in which programs run, so that a crash of what is tested is an outcome and not the
+// tool's end.
 //
-// One worker runs many programs, one after the other. After its death the next program gets a new one. It ends with
-// its owner, however that ends.
+// One worker runs many programs, one after the other. After its death the next program gets a new one. It
+// ends with its owner, however that ends.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +20,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // What run_program says there, with default options; class `crash` if the process died or an exception got out.
-  // Throws Interrupted on Ctrl-C (the process is gone then) and InternalError if no process can be started.
+  // What run_program says there, with default options; class `crash` if the process died or an exception got
+  // out. Throws Interrupted on Ctrl-C (the process is gone then) and InternalError if no process can be
+  // started.
   Outcome run(const Program& program, RuntimeKind runtime);
 
  private:

@@ -1,5 +1,6 @@
-// Where generators get their decisions from. The same generator serves random campaigns, replays and exhaustive
-// small scopes: only the Choices differ. By convention the first alternative (0) is the plainest one.
+// Where generators get their decisions from. The same generator serves random campaigns, replays and
+// exhaustive small scopes: only the Choices differ. By convention the first alternative (0) is the plainest
+// one.
 #pragma once
 
 #include <cassert>

@@ -16,28 +16,33 @@ std::vector<std::max_align_t> copy_of(const OpRef& op) {
 
 const char* operand_name(Plane plane) {
   switch (plane) {
-    case Plane::whole: return "whole";
-    case Plane::rowwise: return "rowwise";
-    case Plane::rowwise_scale: return "rowwise_scale";
-    case Plane::columnwise: return "columnwise";
-    case Plane::columnwise_scale: return "columnwise_scale";
-    case Plane::none: return "";
+    case Plane::whole:
+      return "whole";
+    case Plane::rowwise:
+      return "rowwise";
+    case Plane::rowwise_scale:
+      return "rowwise_scale";
+    case Plane::columnwise:
+      return "columnwise";
+    case Plane::columnwise_scale:
+      return "columnwise_scale";
+    case Plane::none:
+      return "";
   }
   return "";
 }
 
 }  // namespace
 
-FaultPlanter::FaultPlanter(World& world, std::vector<FaultSpec> faults, std::function<int(int)> iteration_of,
+FaultPlanter::FaultPlanter(World& world, std::vector<FaultSpec> faults, Clock clock,
                            std::function<int(const std::string&)> param_index)
-    : world_(world), faults_(std::move(faults)), iteration_of_(std::move(iteration_of)),
-      param_index_(std::move(param_index)), fired_(faults_.size(), false) {
-  for (const FaultSpec& fault : faults_)
-    if (fault.kind == FaultKind::insert) inserted_.insert(fault.op);
-}
+    : world_(world),
+      faults_(std::move(faults)),
+      clock_(std::move(clock)),
+      param_index_(std::move(param_index)),
+      fired_(faults_.size(), false) {}
 
-bool FaultPlanter::applies(const FaultSpec& fault, int rank) const {
-  const int iteration = iteration_of_(rank);
+bool FaultPlanter::applies(const FaultSpec& fault, int rank, int iteration) const {
   if (iteration < 1) return false;  // before the program's first step the model is still being set up
   if (fault.rank && *fault.rank != rank) return false;
   return !fault.iteration || fault.iteration->contains(iteration);
@@ -48,14 +53,17 @@ bool FaultPlanter::touches(const FaultSpec& fault, const OpRef& op) const {
   if (!fault.bucket && fault.param.empty()) return true;
   const int wanted = fault.bucket ? *fault.bucket : param_index_(fault.param);
   bool found = false;
-  for_each_access(*op.type, op.op,
-                  [&](const Operand& operand, const OperandField&) { found = found || operand.tag == wanted + 1; });
+  for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField&) {
+    found = found || operand.tag == wanted + 1;
+  });
   return found;
 }
 
+// An inserted op is told by bucket or parameter; the one that it goes before is not.
 bool FaultPlanter::matches(const FaultSpec& fault, const OpRef& op) const {
-  const std::string& name = fault.kind == FaultKind::insert ? fault.before : fault.op;
-  return name == op.type->name && applies(fault, op.rank) && touches(fault, op);
+  const bool insert = fault.kind == FaultKind::insert;
+  return (insert ? fault.before : fault.op) == op.type->name &&
+         applies(fault, op.rank, clock_.executing(op.rank)) && (insert || touches(fault, op));
 }
 
 int FaultPlanter::times(const OpRef& op) {
@@ -76,9 +84,9 @@ const std::byte* FaultPlanter::before(const OpRef& op) {
     const FaultSpec& fault = faults_[i];
     if (!matches(fault, op)) continue;
     if (fault.kind == FaultKind::insert) {
-      if (last_.count({fault.op, op.rank}) == 0) continue;
+      if (last_.count({i, op.rank}) == 0) continue;
       fired_[i] = true;
-      insert_before(fault, op);
+      insert_again(last_.at({i, op.rank}));
     } else if (fault.kind == FaultKind::coefficient && !op.type->coefficients.empty()) {
       fired_[i] = true;
       instead = with_coefficient(fault, op);
@@ -90,8 +98,7 @@ const std::byte* FaultPlanter::before(const OpRef& op) {
   return instead;
 }
 
-void FaultPlanter::insert_before(const FaultSpec& fault, const OpRef& op) {
-  const LastInstance& last = last_.at({fault.op, op.rank});
+void FaultPlanter::insert_again(const LastInstance& last) {
   OpRef again = last.ref;
   again.op = reinterpret_cast<const std::byte*>(last.storage.data());
   world_.execute_now(again);
@@ -136,13 +143,17 @@ void FaultPlanter::after(const OpRef& op) {
     }
     saved_.erase(saved);
   }
-  if (inserted_.count(op.type->name) != 0) last_[{op.type->name, op.rank}] = {op.type, copy_of(op), op};
+  for (std::size_t i = 0; i < faults_.size(); ++i)
+    if (faults_[i].kind == FaultKind::insert && faults_[i].op == op.type->name && touches(faults_[i], op))
+      last_[{i, op.rank}] = {copy_of(op), op};
 }
 
-bool FaultPlanter::honours_wait(int rank, const OpType* what) {
+bool FaultPlanter::honours_wait(int rank, const OpType* what, bool capturing) {
+  const int iteration = capturing ? clock_.issuing(rank) : clock_.executing(rank);
   for (std::size_t i = 0; i < faults_.size(); ++i) {
     const FaultSpec& fault = faults_[i];
-    if (fault.kind != FaultKind::drop_wait || what == nullptr || fault.op != what->name || !applies(fault, rank)) continue;
+    if (fault.kind != FaultKind::drop_wait || what == nullptr || fault.op != what->name) continue;
+    if (!applies(fault, rank, iteration)) continue;
     fired_[i] = true;
     return false;
   }

@@ -21,8 +21,8 @@ class ActionWriter {
   ActionWriter(Choices& choices, const Flags& flags) : choices_(choices), flags_(flags) {
     draw_weights();
     // With only the check to meet it, an injection ends the run.
-    const bool refusal = flags.check_for_nan_in_grad &&
-                         flip(choices, kDeliberateRefusalPercent, "deliberate refusal");
+    const bool refusal =
+        flags.check_for_nan_in_grad && flip(choices, kDeliberateRefusalPercent, "deliberate refusal");
     may_inject_grad_ = refusal || (flags.loss_scale && !flags.check_for_nan_in_grad);
     may_inject_shard_ = flags.loss_scale.has_value();
   }
@@ -155,7 +155,7 @@ Program generate_program(Choices& choices) {
   program.delays = generate_delays(choices);
   program.actions = generate_actions(choices, program.flags);
   // A program in which every step is skipped proves nothing.
-  if (plan_program(program).taken_steps == 0) {
+  while (plan_program(program).taken_steps == 0) {
     Action train;
     train.count = 1;
     program.actions.push_back(train);

@@ -1,10 +1,10 @@
 // Legal programs out of choices.
 //
 // Swarm: each program first draws which groups of flags leave their defaults and which actions are likely, so
-// that programs differ in kind and not only in detail. No pair of actions is hard-wired. Flags are drawn, then
-// repaired until validate() accepts them; refusal_before_run() lets every generated program pass. Its only
-// refusal at run time is the rare deliberate one: an injection that check_for_nan_in_grad meets.
-// Shapes are small, since a run on the host costs what its products cost.
+// that programs differ in kind and not only in detail. No pair of actions is hard-wired. Flags are drawn,
+// then repaired until validate() accepts them; refusal_before_run() lets every generated program pass. Its
+// only refusal at run time is the rare deliberate one: an injection that check_for_nan_in_grad meets. Shapes
+// are small, since a run on the host costs what its products cost.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@
 
 namespace gatherfuzz {
 
-// Flags, now and then delays, about ten actions and about twelve training steps (1 to 22), at least one of which is taken.
+// Flags, now and then delays, about ten actions and about twelve training steps (1 to 24), at least one of
+// which is taken.
 Program generate_program(Choices& choices);
 
 // Flags that validate() accepts.

@@ -11,8 +11,7 @@ constexpr int kMxBlock = 32;
 constexpr int kSwarmPercent = 70;  // how often a group of flags leaves its defaults
 
 void draw_recipe(Choices& c, Flags& f) {
-  f.fp8_recipe =
-      pick<Recipe>(c, {{Recipe::mxfp8, 76}, {Recipe::bf16, 14}, {Recipe::fp32, 10}}, "fp8_recipe");
+  f.fp8_recipe = pick<Recipe>(c, {{Recipe::mxfp8, 76}, {Recipe::bf16, 14}, {Recipe::fp32, 10}}, "fp8_recipe");
   if (f.fp8_recipe != Recipe::mxfp8) return;
   f.fp8_param_gather = flip(c, 88, "fp8_param_gather");
   f.reuse_grad_buf_for_mxfp8_param_ag = f.fp8_param_gather && flip(c, 85, "reuse_grad_buf");
@@ -50,8 +49,7 @@ void draw_graph(Choices& c, Flags& f) {
   f.cuda_graph_impl = pick<CudaGraphImpl>(
       c, {{CudaGraphImpl::none, 30}, {CudaGraphImpl::local, 50}, {CudaGraphImpl::full_iteration, 20}},
       "cuda_graph_impl");
-  const bool scope_without_impl =
-      f.cuda_graph_impl == CudaGraphImpl::none && flip(c, 15, "cuda_graph_scope");
+  const bool scope_without_impl = f.cuda_graph_impl == CudaGraphImpl::none && flip(c, 15, "cuda_graph_scope");
   if (f.cuda_graph_impl == CudaGraphImpl::local || scope_without_impl) {
     f.cuda_graph_scope = CudaGraphScope::full_iteration;
   }
@@ -99,7 +97,8 @@ void draw_shape(Choices& c, Flags& f) {
 
 void draw_schedule(Choices& c, Flags& f) {
   f.schedule = pick<Schedule>(
-      c, {{Schedule::fifo, 94}, {Schedule::reverse, 2}, {Schedule::random, 2}, {Schedule::pct, 2}}, "schedule");
+      c, {{Schedule::fifo, 94}, {Schedule::reverse, 2}, {Schedule::random, 2}, {Schedule::pct, 2}},
+      "schedule");
   const bool seeded = f.schedule == Schedule::random || f.schedule == Schedule::pct;
   if (seeded) f.schedule_seed = c.below(1000, "schedule_seed");
 }

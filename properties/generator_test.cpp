@@ -128,7 +128,7 @@ TEST(Generator, StepsAndActionsAreOfTheUsualNumber) {
             << actions / kPrograms << " actions; " << 100 * replaying / kPrograms << "% replay, "
             << 100 * evaluating / kPrograms << "% evaluate\n";
   EXPECT_NEAR(steps / kPrograms, 12.0, 0.5);
-  EXPECT_LE(most, 23);
+  EXPECT_LE(most, 24) << "22, and two that follow an injection";
   EXPECT_NEAR(actions / kPrograms, 10.0, 0.5);
   EXPECT_GT(replaying / kPrograms, 0.25);
   EXPECT_GT(evaluating / kPrograms, 0.25);
@@ -183,9 +183,11 @@ TEST(Generator, EveryFlagTakesItsValues) {
       EXPECT_GT(counts[std::string(choice)], kPrograms / 250) << info.name << " " << choice;
       ++looked_at;
     }
-    if (info.may_be_unset) EXPECT_GT(counts["unset"], kPrograms / 10) << info.name;
+    if (info.may_be_unset) {
+      EXPECT_GT(counts["unset"], kPrograms / 10) << info.name;
+    }
   }
-  EXPECT_EQ(looked_at, 8u * 2 + 2 * 3 + 2 * 2 + 4 + 2);
+  EXPECT_EQ(looked_at, 7u * 2 + 2 * 3 + 3 * 2 + 4);
   for (const char* size : {"1", "2", "3", "4", "5", "8"}) {
     EXPECT_GT(values_of("data_parallel_size")[size], kPrograms / 50) << size;
   }
@@ -222,7 +224,9 @@ TEST(Generator, RepairMakesFlagsAcceptedAndKeepsAcceptedOnes) {
     const bool accepted = validate(flags).empty();
     repair_flags(flags);
     EXPECT_TRUE(validate(flags).empty());
-    if (accepted) EXPECT_EQ(flags, before);
+    if (accepted) {
+      EXPECT_EQ(flags, before);
+    }
     refused += !accepted;
   }
   EXPECT_GT(refused, 10000u);

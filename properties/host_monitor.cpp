@@ -14,21 +14,25 @@ namespace gatherfuzz {
 namespace {
 
 reference::Shape shape_of(const Flags& f) {
-  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads, f.seq_length, f.vocab_size,
-          f.micro_batch_size};
+  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads,
+          f.seq_length, f.vocab_size,  f.micro_batch_size};
 }
 
 reference::Precision precision_of(const Flags& f) {
   switch (f.fp8_recipe) {
-    case Recipe::fp32: return reference::Precision::fp32;
-    case Recipe::bf16: return reference::Precision::bf16;
-    case Recipe::mxfp8: return reference::Precision::mxfp8;
+    case Recipe::fp32:
+      return reference::Precision::fp32;
+    case Recipe::bf16:
+      return reference::Precision::bf16;
+    case Recipe::mxfp8:
+      return reference::Precision::mxfp8;
   }
   return reference::Precision::fp32;
 }
 
 reference::ScaleRounding rounding_of(const Flags& f) {
-  return f.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up : reference::ScaleRounding::floor;
+  return f.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up
+                                                  : reference::ScaleRounding::floor;
 }
 
 template <class T>
@@ -58,10 +62,14 @@ uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
 }  // namespace
 
 HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, const Dataset& dataset)
-    : Monitor(world, program, plan), dataset_(dataset), shape_(shape_of(program.flags)),
+    : Monitor(world, program, plan),
+      dataset_(dataset),
+      shape_(shape_of(program.flags)),
       precision_(precision_of(program.flags)),
-      grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16),
-      model_(shape_, precision_, rounding_of(program.flags)), local_(static_cast<std::size_t>(world.ranks())) {}
+      grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32
+                                                     : reference::GradPrecision::bf16),
+      model_(shape_, precision_, rounding_of(program.flags)),
+      local_(static_cast<std::size_t>(world.ranks())) {}
 
 // Version 0 follows from the seed alone.
 const HostMonitor::Version& HostMonitor::version(int v) {
@@ -83,7 +91,8 @@ const HostMonitor::Version& HostMonitor::version(int v) {
   return versions_.at(v);
 }
 
-// Keeps what may still be asked for: versions that ranks are at, one before for telling stale from wrong, and the saved.
+// Keeps what may still be asked for: versions that ranks are at, one before for telling stale from wrong, and
+// the saved.
 void HostMonitor::prune() {
   for (auto v = versions_.begin(); v != versions_.end();)
     v = v->first + 3 < latest_ && v->first != saved_transition_ ? versions_.erase(v) : std::next(v);
@@ -117,7 +126,8 @@ HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t 
     plane(Plane::whole) = bytes_of(values);
   } else {
     std::vector<uint16_t> halves;  // a bf16 is the upper half of its float
-    for (const float value : values) halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    for (const float value : values)
+      halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
     plane(Plane::whole) = bytes_of(halves);
   }
   return bytes;
@@ -248,7 +258,8 @@ void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::v
   if (use_share(std::sqrt(difference), bound * std::sqrt(size))) return;
   report(FailureClass::wrong_loss, op.rank, op.type->name, param_name(param),
          "the gradient of " + param_name(param) + " differs from the reference's by " +
-             std::to_string(std::sqrt(difference / size)) + " of its size; the bound is " + std::to_string(bound));
+             std::to_string(std::sqrt(difference / size)) + " of its size; the bound is " +
+             std::to_string(bound));
 }
 
 // Hop 3: exact, from the implementation's local gradients, in ascending order of ranks.
@@ -359,7 +370,8 @@ void HostMonitor::check_losses(int r) {
   }
   const float found = *memory(r).in<float>(state.step_ops->reduced_loss());
   const double rounding = std::abs(mean) * (world_.ranks() + step.microbatches + 2) * 0x1p-24;
-  if (!use_share(std::abs(found - mean), reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding))
+  if (!use_share(std::abs(found - mean),
+                 reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding))
     report(FailureClass::wrong_loss, r, "average_loss", "reduced loss",
            "the reduced loss is " + std::to_string(found) + "; expected " + std::to_string(mean));
 }
@@ -370,7 +382,8 @@ uint64_t HostMonitor::fingerprint(int r, const Operand& operand) {
 
 uint64_t HostMonitor::main_fingerprint(int r) {
   uint64_t hash = 0;
-  for (const Shard& shard : rank(r).step_ops->parts().optimizer->shards()) hash = mix(hash, fingerprint(r, shard.main));
+  for (const Shard& shard : rank(r).step_ops->parts().optimizer->shards())
+    hash = mix(hash, fingerprint(r, shard.main));
   return hash;
 }
 
@@ -381,8 +394,7 @@ bool HostMonitor::is_zero_gradient(int r, const Operand& operand) {
 void HostMonitor::take_step(int step) {
   Version next = version(latest_);
   const Flags& f = program_.flags;
-  const reference::AdamSettings settings{static_cast<float>(f.adam_beta1), static_cast<float>(f.adam_beta2),
-                                         static_cast<float>(f.adam_eps)};
+  const reference::AdamSettings settings{f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps)};
   const float coefficient = reference::clip_coefficient(common(step).norm, static_cast<float>(f.clip_grad));
   ++next.adam_steps;
   for (uint32_t p = 0; p < next.main.size(); ++p) {

@@ -12,7 +12,9 @@ namespace gatherfuzz {
 
 namespace {
 
-bool reads_weight(const OperandField& field) { return field.mode == Mode::read && field.content == Content::weights; }
+bool reads_weight(const OperandField& field) {
+  return field.mode == Mode::read && field.content == Content::weights;
+}
 
 template <class Op>
 bool is(const OpRef& ref) {
@@ -25,12 +27,17 @@ const Op& as(const OpRef& ref) {
 }
 
 // Position hash of the ownership sum.
-uint64_t position(uint32_t param, uint32_t element) { return mix(mix(term_of("owner"), param), element); }
+uint64_t position(uint32_t param, uint32_t element) {
+  return mix(mix(term_of("owner"), param), element);
+}
 
 }  // namespace
 
 Monitor::Monitor(World& world, const Program& program, const Plan& plan)
-    : world_(world), program_(program), plan_(plan), ranks_(static_cast<std::size_t>(world.ranks())),
+    : world_(world),
+      program_(program),
+      plan_(plan),
+      ranks_(static_cast<std::size_t>(world.ranks())),
       ended_(plan.steps.size(), 0) {}
 
 void Monitor::attach(int r, const TrainStep& step) {
@@ -118,18 +125,34 @@ void Monitor::adam_before(const OpRef& op) {
            "a gradient that is not finite must make every rank skip the step, but this rank takes it");
     return;
   }
-  for (const ShardPiece& piece : shard_of(op.rank, as<Adam>(op).main.tag).pieces)
-    owned_[piece.param] += position(piece.param, piece.in_param + piece.count) - position(piece.param, piece.in_param);
+  const uint16_t tag = as<Adam>(op).main.tag;
+  if (state.stepped[tag - 1u])
+    report(FailureClass::ownership, op.rank, op.type->name, "bucket", "this rank's shard of bucket " +
+           std::to_string(tag - 1) + " is stepped twice in one iteration");
+  state.stepped[tag - 1u] = true;
+  for (const ShardPiece& piece : shard_of(op.rank, tag).pieces)
+    owned_[piece.param] +=
+        position(piece.param, piece.in_param + piece.count) - position(piece.param, piece.in_param);
 }
 
 void Monitor::mark(int r, const Mark& mark) {
   if (verdicts_.any()) return;
   switch (static_cast<MarkCode>(mark.code)) {
-    case MarkCode::step_begin: step_begin(r, static_cast<int>(mark.detail)); break;
-    case MarkCode::step_end: step_end(r); break;
-    case MarkCode::save: saved_transition_ = rank(r).transitions; break;
-    case MarkCode::restore: pass_transition(r, true); break;
-    case MarkCode::end: check_state(r, FailureClass::wrong_weights); break;
+    case MarkCode::step_begin:
+      step_begin(r, static_cast<int>(mark.detail));
+      break;
+    case MarkCode::step_end:
+      step_end(r);
+      break;
+    case MarkCode::save:
+      saved_transition_ = rank(r).transitions;
+      break;
+    case MarkCode::restore:
+      pass_transition(r, true);
+      break;
+    case MarkCode::end:
+      check_state(r, FailureClass::wrong_weights);
+      break;
   }
   settle();
 }
@@ -141,6 +164,7 @@ void Monitor::step_begin(int r, int step) {
   state.in_step = true;
   state.adam_ran = false;
   state.replayed = false;
+  state.stepped.assign(state.step_ops->parts().optimizer->shards().size(), false);
   state.norm = state.clip = 0;
   std::fill(state.accumulations.begin(), state.accumulations.end(), 0);
 }
@@ -148,25 +172,26 @@ void Monitor::step_begin(int r, int step) {
 void Monitor::step_end(int r) {
   RankState& state = rank(r);
   const PlannedStep& step = planned(state.step);
-  state.loss = fingerprint(r, state.step_ops->reduced_loss());
   check_losses(r);
   if (step.skipped) {
     check_state(r, FailureClass::skip_differs);
   } else if (!state.adam_ran) {
-    report(FailureClass::skip_differs, r, "adam", "step", "the step was skipped on this rank although nothing was wrong");
+    report(FailureClass::skip_differs, r, "adam", "step",
+           "the step was skipped on this rank although nothing was wrong");
   } else {
     pass_transition(r, false);
   }
   StepTrace trace;
-  trace.loss = state.loss;
+  trace.loss = fingerprint(r, state.step_ops->reduced_loss());
   trace.norm = step.skipped ? 0 : state.norm;
+  trace.clip = step.skipped ? 0 : state.clip;
   trace.main_params = main_fingerprint(r);
   state.traces.push_back(trace);
   if (r == 0 && state.replayed) ++happened_.replays;
   state.in_step = false;
   if (++ended_[static_cast<std::size_t>(state.step)] == world_.ranks()) {
     if (!step.skipped) check_ownership(r);
-    check_replicas();
+    check_replicas(state.step);
     std::fill(owned_.begin(), owned_.end(), 0);
   }
 }
@@ -188,20 +213,23 @@ void Monitor::check_ownership(int r) {
     const auto elements = static_cast<uint32_t>(parts().params[p].rows * parts().params[p].cols);
     if (owned_[p] != position(p, elements) - position(p, 0))
       report(FailureClass::ownership, r, "adam", param_name(p),
-             "every element must be stepped once by one owner; the ranges stepped in this iteration are no partition of it");
+             "every element must be stepped once by one owner; the ranges stepped in this iteration are no "
+             "partition of it");
   }
 }
 
-void Monitor::check_replicas() {
+// Some ranks may be in the next step already: what they came to in this one is in their traces.
+void Monitor::check_replicas(int step) {
+  const StepTrace& first = traces(0)[static_cast<std::size_t>(step)];
   for (int r = 1; r < world_.ranks(); ++r) {
-    const std::pair<const char*, std::array<uint64_t, 2>> values[] = {
-        {"loss", {rank(0).loss, rank(r).loss}},
-        {"grad norm", {rank(0).norm, rank(r).norm}},
-        {"clip coefficient", {rank(0).clip, rank(r).clip}}};
-    for (const auto& [name, pair] : values)
-      if (pair[0] != pair[1])
-        report(FailureClass::replica_differs, r, "optimizer_step", name,
-               std::string("the ") + name + " differs between rank 0 and rank " + std::to_string(r));
+    const StepTrace& other = traces(r)[static_cast<std::size_t>(step)];
+    const char* what = first.loss != other.loss   ? "loss"
+                       : first.norm != other.norm ? "grad norm"
+                       : first.clip != other.clip ? "clip coefficient"
+                                                  : nullptr;
+    if (what == nullptr) continue;
+    report(FailureClass::replica_differs, r, "optimizer_step", what,
+           std::string("the ") + what + " differs between rank 0 and rank " + std::to_string(r));
   }
 }
 

@@ -1,8 +1,7 @@
-// The oracles' view of a run: sees every op before and after it executes, keeps the expectations of each rank's step,
-// and records the first violation. What a byte means is left to the two kinds of monitor.
+// The oracles' view of a run: sees every op before and after it executes, keeps the expectations of each
+// rank's step, and records the first violation. What a byte means is left to the two kinds of monitor.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,6 +17,7 @@ namespace gatherfuzz {
 struct StepTrace {
   uint64_t loss = 0;
   uint64_t norm = 0;
+  uint64_t clip = 0;  // coefficient
   uint64_t main_params = 0;
   bool operator==(const StepTrace&) const = default;
 };
@@ -46,8 +46,12 @@ class Monitor : public Observer {
 
   const Verdicts& verdicts() const { return verdicts_; }
   const Happened& happened() const { return happened_; }
-  const std::vector<StepTrace>& traces(int rank) const { return ranks_[static_cast<std::size_t>(rank)].traces; }
-  int steps_ended(int rank) const { return static_cast<int>(ranks_[static_cast<std::size_t>(rank)].traces.size()); }
+  const std::vector<StepTrace>& traces(int rank) const {
+    return ranks_[static_cast<std::size_t>(rank)].traces;
+  }
+  int steps_ended(int rank) const {
+    return static_cast<int>(ranks_[static_cast<std::size_t>(rank)].traces.size());
+  }
   // The largest share of a bound that any comparison used; 0 where all were equal.
   double worst_share() const { return worst_share_; }
   // The iteration a rank is in or has just ended, from 1; 0 before the first.
@@ -56,15 +60,15 @@ class Monitor : public Observer {
  protected:
   struct RankState {
     const TrainStep* step_ops = nullptr;
-    int step = -1;        // in the plan
+    int step = -1;  // in the plan
     bool in_step = false;
-    int transitions = 0;  // of the main params that this rank has passed
+    int transitions = 0;             // of the main params that this rank has passed
     std::vector<int> accumulations;  // of each param in this step
     bool adam_ran = false;
+    std::vector<bool> stepped;  // by bucket: its shard was stepped in this step
     bool replayed = false;  // some op of this step ran in a graph
     uint64_t norm = 0;
     uint64_t clip = 0;
-    uint64_t loss = 0;
     std::vector<StepTrace> traces;
   };
 
@@ -106,7 +110,7 @@ class Monitor : public Observer {
   void step_end(int r);
   void pass_transition(int r, bool restored);
   void check_ownership(int r);
-  void check_replicas();
+  void check_replicas(int step);
   void settle();
 
   std::vector<RankState> ranks_;
@@ -114,8 +118,9 @@ class Monitor : public Observer {
   std::vector<int> transitions_;
   std::vector<Violation> point_;  // found at the point being judged
   Verdicts verdicts_;
-  std::vector<uint64_t> owned_;   // by param: sum over owners of end - begin, hashed so that only a partition adds up
-  std::vector<int> ended_;        // ranks that ended each step
+  std::vector<uint64_t>
+      owned_;  // by param: sum over owners of end - begin, hashed so that only a partition adds up
+  std::vector<int> ended_;  // ranks that ended each step
 };
 
 }  // namespace gatherfuzz

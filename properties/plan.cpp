@@ -7,7 +7,8 @@ namespace {
 // Walks the actions with just the state that the meaning table speaks of.
 class Walk {
  public:
-  explicit Walk(const Program& program) : flags_(program.flags), microbatches_(program.flags.num_microbatches) {
+  explicit Walk(const Program& program)
+      : flags_(program.flags), microbatches_(program.flags.num_microbatches) {
     for (const Action& action : program.actions) apply(action);
   }
 
@@ -26,19 +27,29 @@ class Walk {
         batch_ = batch;
         break;
       }
-      case ActionKind::start_loop: hooks_ = action.hooks_on; break;
+      case ActionKind::start_loop:
+        hooks_ = action.hooks_on;
+        break;
       case ActionKind::end_loop:
         hooks_ = false;
         if (!action.keep_graph) drop_graph(true);
         break;
-      case ActionKind::evaluate: plan_.evaluations += action.count; break;
-      case ActionKind::inject_nonfinite: injection_ = PlannedInjection{action.rank, action.where}; break;
-      case ActionKind::skip_iteration: ++batch_; break;
+      case ActionKind::evaluate:
+        plan_.evaluations += action.count;
+        break;
+      case ActionKind::inject_nonfinite:
+        injection_ = PlannedInjection{action.rank, action.where};
+        break;
+      case ActionKind::skip_iteration:
+        ++batch_;
+        break;
       case ActionKind::set_microbatches:
         if (action.count != microbatches_) drop_graph(false);
         microbatches_ = action.count;
         break;
-      case ActionKind::reset_graph: drop_graph(true); break;
+      case ActionKind::reset_graph:
+        drop_graph(true);
+        break;
     }
   }
 
@@ -55,7 +66,8 @@ class Walk {
     s.skipped = injection_ && flags_.loss_scale;
     injection_.reset();
     const bool overlap = flags_.overlap_param_gather;
-    if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps && (hooks_ || !overlap)) {
+    if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps &&
+        (hooks_ || !overlap)) {
       graph_ = true;
       graph_gathers_ = overlap;
     }
@@ -82,6 +94,8 @@ class Walk {
 
 }  // namespace
 
-Plan plan_program(const Program& program) { return Walk(program).take(); }
+Plan plan_program(const Program& program) {
+  return Walk(program).take();
+}
 
 }  // namespace gatherfuzz

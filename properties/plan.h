@@ -1,5 +1,6 @@
-// The plan of a program: what its flags and actions imply, worked out from the language's meaning table without running
-// the implementation. Oracles take their expectations from here, never from the host state of what they judge.
+// The plan of a program: what its flags and actions imply, worked out from the language's meaning table
+// without running the implementation. Oracles take their expectations from here, never from the host state of
+// what they judge.
 #pragma once
 
 #include <cstdint>

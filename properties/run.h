@@ -16,7 +16,9 @@ namespace gatherfuzz {
 
 enum class RuntimeKind : uint8_t { symbolic, host };
 inline constexpr std::string_view kRuntimeNames[] = {"symbolic", "host"};
-constexpr std::string_view name_of(RuntimeKind kind) { return kRuntimeNames[static_cast<size_t>(kind)]; }
+constexpr std::string_view name_of(RuntimeKind kind) {
+  return kRuntimeNames[static_cast<size_t>(kind)];
+}
 
 // What a caller may see of one step, as the ranks' host code ends it (host only): for training curves.
 struct StepReport {
@@ -30,7 +32,7 @@ struct RunOptions {
   RuntimeKind runtime = RuntimeKind::symbolic;
   // One op a kernel, or one op a module's pass. By default fine on host and coarse on symbolic.
   std::optional<bool> coarse;
-  bool twin = true;  // also run the program without graphs, where it replays, and compare
+  bool twin = true;                  // also run the program without graphs, where it replays, and compare
   const Dataset* dataset = nullptr;  // default: synthetic
   uint64_t op_budget = 20'000'000;
   // Called on rank 0's host code after each step; makes the host wait for every step.
@@ -58,8 +60,8 @@ struct Outcome {
 
 Outcome run_program(const Program& program, const RunOptions& options);
 
-// Whether the outcome is what the program's `expect` says (without one: pass or refused). A class that the runtime
-// cannot judge turns the verdict into `skipped`.
+// Whether the outcome is what the program's `expect` says (without one: pass or refused). A class that the
+// runtime cannot judge turns the verdict into `skipped`.
 bool as_expected(const Program& program, Outcome& outcome, RuntimeKind runtime);
 
 }  // namespace gatherfuzz

@@ -20,8 +20,10 @@ std::array<BufferLayout, 2> layouts_of(const Flags& flags) {
     registered[mxfp8 ? 0 : 1].push_back({p, static_cast<uint32_t>(params[p].size())});
   }
   BucketRule rule;
-  if (flags.overlap_grad_reduce && flags.bucket_size) rule.bucket_size = static_cast<uint32_t>(*flags.bucket_size);
-  if (flags.overlap_grad_reduce && flags.num_buckets) rule.num_buckets = static_cast<uint32_t>(*flags.num_buckets);
+  if (flags.overlap_grad_reduce && flags.bucket_size)
+    rule.bucket_size = static_cast<uint32_t>(*flags.bucket_size);
+  if (flags.overlap_grad_reduce && flags.num_buckets)
+    rule.num_buckets = static_cast<uint32_t>(*flags.num_buckets);
   const auto ranks = static_cast<uint32_t>(flags.data_parallel_size);
   return {lay_out(registered[0], rule, ranks), lay_out(registered[1], rule, ranks)};
 }
@@ -71,7 +73,8 @@ bool all_padding_shard(const Flags& flags) {
 }
 
 bool one_param_bucket(const Flags& flags) {
-  return any_bucket(flags, [](const BufferLayout&, const Bucket& bucket) { return bucket.slots.size() == 1; });
+  return any_bucket(flags,
+                    [](const BufferLayout&, const Bucket& bucket) { return bucket.slots.size() == 1; });
 }
 
 bool several_mxfp8_buckets(const Flags& flags) {

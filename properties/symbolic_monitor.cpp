@@ -9,8 +9,12 @@ namespace gatherfuzz {
 Term TermAlgebra::squares(Term a, uint32_t elements) const {
   return square_sum_term(a, 0, elements * static_cast<uint32_t>(sizeof(float)));
 }
-Term TermAlgebra::norm(Term squares) const { return norm_term(squares); }
-Term TermAlgebra::clip(Term norm, float limit) const { return clip_term(norm, limit); }
+Term TermAlgebra::norm(Term squares) const {
+  return norm_term(squares);
+}
+Term TermAlgebra::clip(Term norm, float limit) const {
+  return clip_term(norm, limit);
+}
 AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step) const {
   return adam_terms(before, grad, coefficient, adam_scalars(lr, beta1, beta2, eps, step));
 }
@@ -48,8 +52,10 @@ const SymbolicMonitor::WeightTerms& SymbolicMonitor::weight_terms(int version, u
       const DType dtype = program_.flags.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
       const Term value = staged_term(flow().state(next, p).main, dtype);
       all[p].planes[static_cast<int>(Plane::whole)] = value;
-      for (const Plane plane : {Plane::rowwise, Plane::rowwise_scale, Plane::columnwise, Plane::columnwise_scale})
-        all[p].planes[static_cast<int>(plane)] = quantized_term(value, plane, program_.flags.mx_scale_rounding);
+      for (const Plane plane :
+           {Plane::rowwise, Plane::rowwise_scale, Plane::columnwise, Plane::columnwise_scale})
+        all[p].planes[static_cast<int>(plane)] =
+            quantized_term(value, plane, program_.flags.mx_scale_rounding);
     }
     weights_.push_back(std::move(all));
   }
@@ -143,13 +149,13 @@ void SymbolicMonitor::check_state(int r, FailureClass failure) {
   for (const Shard& shard : state.step_ops->parts().optimizer->shards()) {
     for (const ShardPiece& piece : shard.pieces) {
       const AdamTerms& expected = flow().state(state.transitions, piece.param);
-      const std::pair<const View<float>*, Term> parts_of_state[] = {
-          {&shard.main, expected.main}, {&shard.exp_avg, expected.exp_avg}, {&shard.exp_avg_sq, expected.exp_avg_sq}};
+      const std::pair<const View<float>*, Term> parts_of_state[] = {{&shard.main, expected.main},
+                                                                    {&shard.exp_avg, expected.exp_avg},
+                                                                    {&shard.exp_avg_sq, expected.exp_avg_sq}};
       for (const auto& [view, term] : parts_of_state) {
         bool right = true;
-        memory(r).pieces(view->slice(piece.in_shard, piece.count), [&](const Segment& s, uint32_t) {
-          right = right && s.term == term;
-        });
+        memory(r).pieces(view->slice(piece.in_shard, piece.count),
+                         [&](const Segment& s, uint32_t) { right = right && s.term == term; });
         if (right) continue;
         report(failure, r, "adam", param_name(piece.param),
                "main params or moments of " + param_name(piece.param) + " are not those of version " +
@@ -160,7 +166,9 @@ void SymbolicMonitor::check_state(int r, FailureClass failure) {
   }
 }
 
-uint64_t SymbolicMonitor::fingerprint(int r, const Operand& operand) { return memory(r).digest(operand).term; }
+uint64_t SymbolicMonitor::fingerprint(int r, const Operand& operand) {
+  return memory(r).digest(operand).term;
+}
 
 uint64_t SymbolicMonitor::main_fingerprint(int r) {
   uint64_t hash = 0;  // a sum of position hashes does not depend on how shards are cut
@@ -181,6 +189,8 @@ void SymbolicMonitor::take_step(int step) {
   flow().take_step(grads);
 }
 
-void SymbolicMonitor::restore(int to) { flow().restore(to); }
+void SymbolicMonitor::restore(int to) {
+  flow().restore(to);
+}
 
 }  // namespace gatherfuzz

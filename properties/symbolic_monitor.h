@@ -60,7 +60,7 @@ class SymbolicMonitor : public Monitor, private SummandListener {
   std::optional<Dataflow> flow_;
   std::vector<std::vector<WeightTerms>> weights_;  // by version, by param; made when first asked for
   std::map<int, std::vector<reference::Contributions<Term>>> contributions_;  // by step, by param
-  std::map<int, std::vector<std::optional<Term>>> reduced_;                    // likewise
+  std::map<int, std::vector<std::optional<Term>>> reduced_;                   // likewise
 };
 
 }  // namespace gatherfuzz

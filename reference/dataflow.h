@@ -1,11 +1,12 @@
-// Expected dataflow: which value every main param, moment, weight and reduced gradient must hold at each version, from
-// main params, moments and labels alone. Knows no layer: what a gradient contribution is, it is told; that every
-// contribution must be there once, it demands.
+// Expected dataflow: which value every main param, moment, weight and reduced gradient must hold at each
+// version, from main params, moments and labels alone. Knows no layer: what a gradient contribution is, it is
+// told; that every contribution must be there once, it demands.
 //
 // Algebra gives the value type and the operations on it:
 //   Value zero(); Value add(Value, Value); Value scale(Value, float); Value squares(Value, elements);
 //   Value norm(Value squares); Value clip(Value norm, float limit);
-//   State adam(State before, Value grad, Value coefficient, int step); State {Value main, exp_avg, exp_avg_sq}
+//   State adam(State before, Value grad, Value coefficient, int step); State {Value main, exp_avg,
+//   exp_avg_sq}
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct DataflowRules {
 template <class Value>
 struct Contributions {
   std::vector<std::optional<Value>> by_source;  // [rank * microbatches + microbatch]
-  bool foreign = false;                          // something else was added
+  bool foreign = false;                         // something else was added
 };
 
 template <class Algebra>
@@ -41,10 +42,12 @@ class Dataflow {
 
   std::size_t params() const { return elements_.size(); }
   int current() const { return static_cast<int>(versions_.size()) - 1; }
-  const State& state(int version, std::size_t param) const { return versions_[static_cast<std::size_t>(version)][param]; }
+  const State& state(int version, std::size_t param) const {
+    return versions_[static_cast<std::size_t>(version)][param];
+  }
 
-  // What the optimizer must find as the reduced gradient: the mean over ranks of the sum over microbatches. Empty if a
-  // contribution is missing or a foreign one was added.
+  // What the optimizer must find as the reduced gradient: the mean over ranks of the sum over microbatches.
+  // Empty if a contribution is missing or a foreign one was added.
   std::optional<Value> reduced(const Contributions<Value>& contributions) const {
     if (contributions.foreign) return std::nullopt;
     Value sum = algebra_.zero();
@@ -60,13 +63,15 @@ class Dataflow {
     std::vector<Value> grads = reduced_gradients;
     Value squares = algebra_.zero();
     for (std::size_t p = 0; p < grads.size(); ++p) {
-      if (rules_.loss_scale) grads[p] = algebra_.scale(grads[p], static_cast<float>(1.0 / *rules_.loss_scale));
+      if (rules_.loss_scale)
+        grads[p] = algebra_.scale(grads[p], static_cast<float>(1.0 / *rules_.loss_scale));
       squares = algebra_.add(squares, algebra_.squares(grads[p], elements_[p]));
     }
     const Value coefficient = algebra_.clip(algebra_.norm(squares), static_cast<float>(rules_.clip_grad));
     const int step = steps_taken_.back() + 1;
     std::vector<State> next = versions_.back();
-    for (std::size_t p = 0; p < grads.size(); ++p) next[p] = algebra_.adam(next[p], grads[p], coefficient, step);
+    for (std::size_t p = 0; p < grads.size(); ++p)
+      next[p] = algebra_.adam(next[p], grads[p], coefficient, step);
     versions_.push_back(std::move(next));
     steps_taken_.push_back(step);
   }

@@ -66,16 +66,16 @@ float clip_coefficient(float norm, float clip_grad) {
 
 void adam(const AdamSettings& settings, const AdamState& state, std::span<const float> gradient,
           float coefficient, float lr, int step) {
-  const double beta1 = static_cast<double>(settings.beta1);
-  const double beta2 = static_cast<double>(settings.beta2);
-  const float rest1 = static_cast<float>(1.0 - beta1);
-  const float rest2 = static_cast<float>(1.0 - beta2);
-  const float correction1 = static_cast<float>(1.0 - std::pow(beta1, step));
-  const float correction2 = static_cast<float>(1.0 - std::pow(beta2, step));
+  const float beta1 = static_cast<float>(settings.beta1);
+  const float beta2 = static_cast<float>(settings.beta2);
+  const float rest1 = static_cast<float>(1.0 - settings.beta1);
+  const float rest2 = static_cast<float>(1.0 - settings.beta2);
+  const float correction1 = static_cast<float>(1.0 - std::pow(settings.beta1, step));
+  const float correction2 = static_cast<float>(1.0 - std::pow(settings.beta2, step));
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     const float g = gradient[i] * coefficient;
-    const float m = settings.beta1 * state.moment1[i] + rest1 * g;
-    const float v = settings.beta2 * state.moment2[i] + (rest2 * g) * g;
+    const float m = beta1 * state.moment1[i] + rest1 * g;
+    const float v = beta2 * state.moment2[i] + (rest2 * g) * g;
     state.moment1[i] = m;
     state.moment2[i] = v;
     state.main[i] =

@@ -40,7 +40,8 @@ GlobalNorm global_norm(const std::vector<std::vector<float>>& gradients);
 float clip_coefficient(float norm, float clip_grad);
 
 struct AdamSettings {
-  float beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f;
+  double beta1 = 0.9, beta2 = 0.95;  // rounded to FP32 where they multiply; 1 - beta is rounded from these
+  float epsilon = 1e-8f;
 };
 struct AdamState {
   std::span<float> main, moment1, moment2;

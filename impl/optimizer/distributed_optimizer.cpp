@@ -9,16 +9,18 @@
 
 namespace gatherfuzz {
 
-DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
-                                           OptimizerOptions options)
+DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
+                                           const std::vector<BufferPair>& buffers, OptimizerOptions options)
     : runtime_(runtime), streams_(streams), options_(options) {
   const auto ranks = static_cast<uint32_t>(runtime_.world_size());
   const auto rank = static_cast<uint32_t>(runtime_.rank());
   uint32_t total = 0;
   for (const BufferPair& pair : buffers) total += pair.layout.elements / ranks;
   // Zero, so that padding inside shards holds zeros.
-  state_ = make_view<float>(runtime_.allocate("main params and moments", total * 12, Fill::zero), 0, total * 3);
-  const View<float> grads = make_view<float>(runtime_.allocate("shard grads", total * 4, Fill::uninitialized), 0, total);
+  state_ =
+      make_view<float>(runtime_.allocate("main params and moments", total * 12, Fill::zero), 0, total * 3);
+  const View<float> grads =
+      make_view<float>(runtime_.allocate("shard grads", total * 4, Fill::uninitialized), 0, total);
   uint32_t at = 0;
   for (uint32_t i = 0; i < buffers.size(); ++i) {
     const BufferPair& pair = buffers[i];
@@ -49,7 +51,8 @@ DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams, co
 }
 
 void DistributedOptimizer::stage() {
-  for (const Shard& shard : shards_) runtime_.launch(streams_.compute, CopyMainParams{shard.main, shard.staging});
+  for (const Shard& shard : shards_)
+    runtime_.launch(streams_.compute, CopyMainParams{shard.main, shard.staging});
 }
 
 bool DistributedOptimizer::step() {
@@ -60,7 +63,8 @@ bool DistributedOptimizer::step() {
   ++step_;
   const AdamScalars scalars = adam_scalars(options_.lr, options_.beta1, options_.beta2, options_.eps, step_);
   for (const Shard& s : shards_)
-    runtime_.launch(streams_.compute, Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_, scalars});
+    runtime_.launch(streams_.compute,
+                    Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_, scalars});
   return true;
 }
 
@@ -82,7 +86,8 @@ void DistributedOptimizer::compute_norm() {
   for (const Shard& shard : shards_) runtime_.launch(streams_.compute, AddSquares{shard.grads, norm_bins_});
   all_reduce(norm_bins_, Reduction::sum);
   runtime_.launch(streams_.compute, FinishNorm{norm_bins_, norm_});
-  runtime_.launch(streams_.compute, ClipCoefficient{norm_, clip_coefficient_, {static_cast<float>(options_.clip_grad)}});
+  runtime_.launch(streams_.compute,
+                  ClipCoefficient{norm_, clip_coefficient_, {static_cast<float>(options_.clip_grad)}});
 }
 
 void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reduction) {
@@ -100,8 +105,8 @@ void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reducti
 
 void DistributedOptimizer::save() {
   if (saved_state_.buffer == 0)
-    saved_state_ = make_view<float>(runtime_.allocate("saved optimizer state", state_.bytes, Fill::uninitialized), 0,
-                                    state_.count());
+    saved_state_ = make_view<float>(
+        runtime_.allocate("saved optimizer state", state_.bytes, Fill::uninitialized), 0, state_.count());
   runtime_.launch(streams_.compute, CopyState{state_, saved_state_});
   saved_step_ = step_;
 }

@@ -1,5 +1,5 @@
-// Distributed Adam (ZeRO-1): each data-parallel rank owns one contiguous shard of each bucket, with FP32 main params and
-// moments; it steps its shards and stages them in the param buffers for the gather.
+// Distributed Adam (ZeRO-1): each data-parallel rank owns one contiguous shard of each bucket, with FP32 main
+// params and moments; it steps its shards and stages them in the param buffers for the gather.
 #pragma once
 
 #include <optional>
@@ -34,17 +34,19 @@ struct Shard {
 
 class DistributedOptimizer {
  public:
-  DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers, OptimizerOptions options);
+  DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
+                       OptimizerOptions options);
 
   const std::vector<Shard>& shards() const { return shards_; }
   View<float> norm() const { return norm_; }
   int steps() const { return step_; }
 
-  // copy_main_params_to_param_buffer: rounds own shards of the main params into the param buffers of all params.
+  // copy_main_params_to_param_buffer: rounds own shards of the main params into the param buffers of all
+  // params.
   void stage();
 
-  // Own shards of the reduced gradients to FP32, checks, norm, clip, Adam. True if the step was taken; false if it was
-  // skipped, on every rank, since with a loss scale some rank found a gradient that is not finite.
+  // Own shards of the reduced gradients to FP32, checks, norm, clip, Adam. True if the step was taken; false
+  // if it was skipped, on every rank, since with a loss scale some rank found a gradient that is not finite.
   bool step();
 
   // State aside before a warmup, and back after it.

@@ -1,6 +1,7 @@
-// Pairs of param and grad buffers. For MXFP8 params with reuse_grad_buf_for_mxfp8_param_ag both are the same memory: all
-// of it for bf16 grads; for FP32 grads the param view is bf16 over the first half, so a bucket's param bytes overlap
-// other buckets' grad bytes. For bf16 params the param buffer is persistent and the weight is a view into it.
+// Pairs of param and grad buffers. For MXFP8 params with reuse_grad_buf_for_mxfp8_param_ag both are the same
+// memory: all of it for bf16 grads; for FP32 grads the param view is bf16 over the first half, so a bucket's
+// param bytes overlap other buckets' grad bytes. For bf16 params the param buffer is persistent and the
+// weight is a view into it.
 #pragma once
 
 #include <vector>
@@ -12,8 +13,8 @@ namespace gatherfuzz {
 
 struct BufferPair {
   BufferLayout layout;
-  bool mxfp8 = false;         // its params are quantized after the gather
-  bool shared = false;        // param and grad buffer are the same memory
+  bool mxfp8 = false;   // its params are quantized after the gather
+  bool shared = false;  // param and grad buffer are the same memory
   DType param_dtype = DType::bf16;
   DType grad_dtype = DType::f32;
   BufferId params = 0;

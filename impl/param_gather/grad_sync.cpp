@@ -8,13 +8,14 @@
 
 namespace gatherfuzz {
 
-GradSync::GradSync(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers, std::size_t params,
-                   GradSyncOptions options)
+GradSync::GradSync(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
+                   std::size_t params, GradSyncOptions options)
     : runtime_(runtime), streams_(streams), buffers_(buffers), options_(options) {
   group_of_param_.resize(params);
   main_grads_.resize(params);
   ready_ = runtime_.create_event();
-  if (options_.check_for_nan) nan_flag_ = make_view<float>(runtime_.allocate("nan flag", 4, Fill::zero), 0, 1);
+  if (options_.check_for_nan)
+    nan_flag_ = make_view<float>(runtime_.allocate("nan flag", 4, Fill::zero), 0, 1);
   for (std::vector<BucketRef>& buckets : group_buckets(buffers_)) {
     for (const BucketRef& ref : buckets) {
       const BufferPair& pair = buffers_[ref.buffer];
@@ -75,7 +76,8 @@ void GradSync::start(Group& group) {
 void GradSync::check_finite(const Group& group) {
   runtime_.launch(streams_.compute, ZeroScalars{nan_flag_});
   for (const BucketRef& ref : group.buckets)
-    runtime_.launch(streams_.compute, CheckGradients{buffers_[ref.buffer].bucket_grads(ref.bucket), nan_flag_});
+    runtime_.launch(streams_.compute,
+                    CheckGradients{buffers_[ref.buffer].bucket_grads(ref.bucket), nan_flag_});
   if (runtime_.read(streams_.compute, nan_flag_).flagged())
     throw NonfiniteGradient("check_for_nan_in_grad: rank " + std::to_string(runtime_.rank()) +
                             " found a gradient that is not finite before the reduction");

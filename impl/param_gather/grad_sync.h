@@ -1,5 +1,5 @@
-// The gradient reduction: a bucket group is scaled and reduce-scattered when all its gradients of the last microbatch are
-// there (overlap), or at the end of the iteration.
+// The gradient reduction: a bucket group is scaled and reduce-scattered when all its gradients of the last
+// microbatch are there (overlap), or at the end of the iteration.
 #pragma once
 
 #include <stdexcept>
@@ -27,8 +27,8 @@ class GradSync {
 
   // Zeroes the grad memory and forgets what the last iteration left.
   void zero_grad_buffer();
-  // One gradient of the last microbatch has been accumulated. In the very first batch the number of notices a group
-  // gets is learned, and nothing starts early.
+  // One gradient of the last microbatch has been accumulated. In the very first batch the number of notices a
+  // group gets is learned, and nothing starts early.
   void grad_ready(int param);
   // Starts what has not started and makes the compute stream wait for all of it.
   void finish_grad_sync();

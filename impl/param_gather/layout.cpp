@@ -10,11 +10,14 @@ namespace {
 constexpr uint32_t kParamAlignment = 64;
 constexpr uint32_t kBucketAlignment = 128;
 
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+uint32_t round_up(uint32_t value, uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
-BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRule& rule, uint32_t data_parallel_size) {
+BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRule& rule,
+                     uint32_t data_parallel_size) {
   const uint32_t bucket_alignment = std::lcm(data_parallel_size, kBucketAlignment);
   uint64_t total = 0;
   for (const LayoutParam& p : registered) total += p.count;
@@ -44,7 +47,8 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
   return layout;
 }
 
-std::vector<ShardPiece> shard_pieces(const BufferLayout& layout, uint32_t bucket, uint32_t rank, uint32_t ranks) {
+std::vector<ShardPiece> shard_pieces(const BufferLayout& layout, uint32_t bucket, uint32_t rank,
+                                     uint32_t ranks) {
   const Bucket& b = layout.buckets[bucket];
   const uint32_t shard = b.count() / ranks;
   const uint32_t begin = b.begin + rank * shard;

@@ -1,6 +1,7 @@
-// Where parameters lie in a param or grad buffer: in reverse registration order, in buckets that are communicated
-// whole. Params start at multiples of 64 elements; bucket ends are padded to lcm(data-parallel size, 128), so padding
-// sits between params and inside shards, a shard can be all padding, and a param can straddle shards.
+// Where parameters lie in a param or grad buffer: in reverse registration order, in buckets that are
+// communicated whole. Params start at multiples of 64 elements; bucket ends are padded to lcm(data-parallel
+// size, 128), so padding sits between params and inside shards, a shard can be all padding, and a param can
+// straddle shards.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +38,16 @@ struct LayoutParam {
   uint32_t count = 0;  // elements
 };
 
-// How params are cut into buckets: a bucket is closed once it holds `bucket_size` elements; or into `num_buckets`
-// buckets of about equal size; or one bucket.
+// How params are cut into buckets: a bucket is closed once it holds `bucket_size` elements; or into
+// `num_buckets` buckets of about equal size; or one bucket.
 struct BucketRule {
   std::optional<uint32_t> bucket_size;
   std::optional<uint32_t> num_buckets;
 };
 
 // `registered` in registration order.
-BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRule& rule, uint32_t data_parallel_size);
+BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRule& rule,
+                     uint32_t data_parallel_size);
 
 // A piece of a parameter inside one rank's shard of a bucket, in elements.
 struct ShardPiece {
@@ -54,6 +56,7 @@ struct ShardPiece {
   uint32_t in_param = 0;  // first element, from the parameter's begin
   uint32_t count = 0;
 };
-std::vector<ShardPiece> shard_pieces(const BufferLayout& layout, uint32_t bucket, uint32_t rank, uint32_t ranks);
+std::vector<ShardPiece> shard_pieces(const BufferLayout& layout, uint32_t bucket, uint32_t rank,
+                                     uint32_t ranks);
 
 }  // namespace gatherfuzz

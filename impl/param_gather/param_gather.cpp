@@ -20,7 +20,11 @@ std::vector<std::vector<BucketRef>> group_buckets(const std::vector<BufferPair>&
 
 ParamGather::ParamGather(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
                          std::vector<QuantizedWeight> weights, ParamGatherOptions options)
-    : runtime_(runtime), streams_(streams), buffers_(buffers), weights_(std::move(weights)), options_(options) {
+    : runtime_(runtime),
+      streams_(streams),
+      buffers_(buffers),
+      weights_(std::move(weights)),
+      options_(options) {
   group_of_param_.resize(weights_.size());
   ready_ = runtime_.create_event();
   for (std::vector<BucketRef>& buckets : group_buckets(buffers_)) {
@@ -96,7 +100,8 @@ void ParamGather::post_process(const Group& group) {
       op.rounding = options_.rounding;
       runtime_.launch(streams_.compute, op);
     }
-    if (pair.shared) runtime_.launch(streams_.compute, ZeroParamRange{View<raw>(pair.bucket_params(ref.bucket))});
+    if (pair.shared)
+      runtime_.launch(streams_.compute, ZeroParamRange{View<raw>(pair.bucket_params(ref.bucket))});
   }
 }
 

@@ -1,5 +1,6 @@
-// The param gather: bucket groups whose all-gather runs ahead of the forward pass, the pre-hook that waits for them, and
-// what follows a gather (quantize into the weights, then clear the range: it is gradient memory again).
+// The param gather: bucket groups whose all-gather runs ahead of the forward pass, the pre-hook that waits
+// for them, and what follows a gather (quantize into the weights, then clear the range: it is gradient memory
+// again).
 #pragma once
 
 #include <vector>
@@ -30,8 +31,8 @@ struct Streams {
   StreamId comm = 0;
 };
 
-// Groups of buckets: one MXFP8 bucket each, and all bf16 buckets in the last of these, which is the first one gathered in
-// forward. Without MXFP8 buckets each bucket is a group.
+// Groups of buckets: one MXFP8 bucket each, and all bf16 buckets in the last of these, which is the first one
+// gathered in forward. Without MXFP8 buckets each bucket is a group.
 std::vector<std::vector<BucketRef>> group_buckets(const std::vector<BufferPair>& buffers);
 
 struct ParamGatherOptions {
@@ -48,11 +49,12 @@ class ParamGather {
   void enable_forward_pre_hook() { hooks_enabled_ = true; }
   void disable_forward_pre_hook() { hooks_enabled_ = false; }
 
-  // Before a module reads its params (indices in the model): its groups are gathered and post-processed, the next
-  // group's gather is under way. Does nothing with hooks off or without overlap.
+  // Before a module reads its params (indices in the model): its groups are gathered and post-processed, the
+  // next group's gather is under way. Does nothing with hooks off or without overlap.
   void forward_pre_hook(const std::vector<int>& params);
 
-  // All groups, synchronously, with post-processing; finishes a gather that is under way instead of starting another.
+  // All groups, synchronously, with post-processing; finishes a gather that is under way instead of starting
+  // another.
   void force_param_sync();
 
   // After staging: every group must be gathered anew.

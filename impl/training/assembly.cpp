@@ -45,22 +45,26 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse) {
     (params[p].mxfp8 && config.mx_params ? plan.mxfp8 : plan.whole).push_back({p, count});
   }
   // Without overlapped reduction there is one bucket, as nothing would be gained by more.
-  if (flags.overlap_grad_reduce && flags.bucket_size) plan.rule.bucket_size = static_cast<uint32_t>(*flags.bucket_size);
-  if (flags.overlap_grad_reduce && flags.num_buckets) plan.rule.num_buckets = static_cast<uint32_t>(*flags.num_buckets);
+  if (flags.overlap_grad_reduce && flags.bucket_size)
+    plan.rule.bucket_size = static_cast<uint32_t>(*flags.bucket_size);
+  if (flags.overlap_grad_reduce && flags.num_buckets)
+    plan.rule.num_buckets = static_cast<uint32_t>(*flags.num_buckets);
   plan.share_mxfp8 = flags.reuse_grad_buf_for_mxfp8_param_ag;
   plan.whole_dtype = config.activation;
   plan.grad_dtype = reduces_in_fp32(flags) ? DType::f32 : DType::bf16;
   buffers = make_buffers(runtime, plan);
   make_weights(runtime);
 
-  gather = std::make_unique<ParamGather>(runtime, streams, buffers, weights,
-                                         ParamGatherOptions{flags.overlap_param_gather, flags.mx_scale_rounding});
+  gather =
+      std::make_unique<ParamGather>(runtime, streams, buffers, weights,
+                                    ParamGatherOptions{flags.overlap_param_gather, flags.mx_scale_rounding});
   grad_sync = std::make_unique<GradSync>(
       runtime, streams, buffers, params.size(),
       GradSyncOptions{flags.overlap_grad_reduce, flags.average_in_collective, flags.check_for_nan_in_grad});
   optimizer = std::make_unique<DistributedOptimizer>(
       runtime, streams, buffers,
-      OptimizerOptions{flags.lr, flags.adam_beta1, flags.adam_beta2, flags.adam_eps, flags.clip_grad, flags.loss_scale});
+      OptimizerOptions{flags.lr, flags.adam_beta1, flags.adam_beta2, flags.adam_eps, flags.clip_grad,
+                       flags.loss_scale});
   model = std::make_unique<Model>(runtime, config, bindings());
   passes = std::make_unique<Passes>(*model, coarse);
 }

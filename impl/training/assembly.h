@@ -1,4 +1,5 @@
-// Puts one rank's parts together from flags: buffers, quantized weights, model, gather, gradient sync and optimizer.
+// Puts one rank's parts together from flags: buffers, quantized weights, model, gather, gradient sync and
+// optimizer.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ namespace gatherfuzz {
 
 ModelConfig model_config(const Flags& flags);
 
-// Params in registration order, as indices in the model; shuffled by a fixed rule that depends on their number alone.
+// Params in registration order, as indices in the model; shuffled by a fixed rule that depends on their
+// number alone.
 std::vector<uint32_t> registration_order(const Flags& flags, std::size_t params);
 
 struct Assembly {

@@ -9,8 +9,8 @@ class TrainingLoop {
  public:
   explicit TrainingLoop(TrainStep& step) : step_(step) {}
 
-  // One iteration: zero; stage if and only if the work about to run gathers; forward and backward; finish; optimizer;
-  // hooks on after a step that was not skipped. True if the step was taken.
+  // One iteration: zero; stage if and only if the work about to run gathers; forward and backward; finish;
+  // optimizer; hooks on after a step that was not skipped. True if the step was taken.
   bool train_step();
 
   // Before the training steps of a warmup, and after them: state is restored and the weights re-derived.

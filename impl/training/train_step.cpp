@@ -10,7 +10,10 @@
 namespace gatherfuzz {
 
 TrainStep::TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse)
-    : runtime_(runtime), flags_(flags), dataset_(dataset), parts_(runtime, flags, coarse),
+    : runtime_(runtime),
+      flags_(flags),
+      dataset_(dataset),
+      parts_(runtime, flags, coarse),
       microbatches_(flags.num_microbatches) {
   reduced_loss_ = make_view<float>(runtime.allocate("reduced loss", 4, Fill::zero), 0, 1);
   loss_ready_ = runtime.create_event();
@@ -21,7 +24,9 @@ TrainStep::TrainStep(Runtime& runtime, const Flags& flags, const Dataset& datase
   force_param_sync();
 }
 
-void TrainStep::zero_grad_buffer() { parts_.grad_sync->zero_grad_buffer(); }
+void TrainStep::zero_grad_buffer() {
+  parts_.grad_sync->zero_grad_buffer();
+}
 
 void TrainStep::copy_main_params_to_param_buffer() {
   parts_.optimizer->stage();
@@ -110,7 +115,8 @@ void TrainStep::finish_grad_sync() {
   parts_.grad_sync->finish_grad_sync();
   average_loss();
   if (injection_ == Injection::shard)
-    runtime_.launch(parts_.streams.compute, PoisonShard{parts_.optimizer->shards().front().reduced.slice(0, 1)});
+    runtime_.launch(parts_.streams.compute,
+                    PoisonShard{parts_.optimizer->shards().front().reduced.slice(0, 1)});
   injection_ = Injection::none;
 }
 

@@ -1,6 +1,6 @@
-// One rank's training step, as the raw actions of which every loop is made. Host state that decides what is launched:
-// whether the forward pre-hooks are on, whether a full-iteration graph exists and what it holds, how often
-// forward_backward was called, the position in the data.
+// One rank's training step, as the raw actions of which every loop is made. Host state that decides what is
+// launched: whether the forward pre-hooks are on, whether a full-iteration graph exists and what it holds,
+// how often forward_backward was called, the position in the data.
 #pragma once
 
 #include <memory>
@@ -34,12 +34,14 @@ class TrainStep {
   // All microbatches of the next batch: eager, captured and replayed, or replayed.
   void forward_backward();
   void finish_grad_sync();
-  // False if the step was skipped. Without overlapped gather a taken step ends with staging and a synchronous gather.
+  // False if the step was skipped. Without overlapped gather a taken step ends with staging and a synchronous
+  // gather.
   bool optimizer_step();
   // A forward pass over an evaluation batch.
   void forward_evaluation(uint32_t index);
 
-  // Whether the work that forward_backward would run next contains the all-gather: it must then be staged before.
+  // Whether the work that forward_backward would run next contains the all-gather: it must then be staged
+  // before.
   bool next_work_gathers() const;
   // Whether the weights hold the current main params.
   bool weights_current() const { return weights_current_; }

@@ -177,7 +177,7 @@ class Dropper : public Interposer {
   }
   const std::byte* before(const OpRef&) override { return nullptr; }
   void after(const OpRef&) override {}
-  bool honours_wait(int, const OpType*) override { return true; }
+  bool honours_wait(int, const OpType*, bool) override { return true; }
   int asked = 0;
 
  private:

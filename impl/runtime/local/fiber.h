@@ -32,7 +32,6 @@ class Fiber {
   void cancel();
 
   bool done() const { return done_; }
-  bool cancelled() const { return cancelled_; }
   std::exception_ptr error() const { return error_; }
 
  private:

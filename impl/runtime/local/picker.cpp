@@ -3,10 +3,7 @@
 namespace gatherfuzz {
 
 uint64_t Picker::next_random() {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return random_;
+  return mix(++counter_, seed_);
 }
 
 uint64_t Picker::priority(int rank, StreamId stream, uint64_t issue) {

@@ -13,7 +13,7 @@ namespace gatherfuzz {
 
 class Picker {
  public:
-  Picker(Schedule schedule, uint64_t seed) : schedule_(schedule), random_(seed * 2 + 1) {}
+  Picker(Schedule schedule, uint64_t seed) : schedule_(schedule), seed_(seed) {}
 
   // `issue` grows in the order in which the rank issued.
   uint64_t priority(int rank, StreamId stream, uint64_t issue);
@@ -22,7 +22,8 @@ class Picker {
   uint64_t next_random();
 
   Schedule schedule_;
-  uint64_t random_;
+  uint64_t seed_;
+  uint64_t counter_ = 0;
   std::map<std::pair<int, StreamId>, uint64_t> priorities_;  // pct
 };
 

@@ -131,7 +131,7 @@ void RankRuntime::wait(StreamId stream, EventId event, Site site) {
   const Event& e = event_at(event);
   if (e.record == 0) return;  // rule 24: an unrecorded event is complete
   if (e.capture >= 0 || streams_[stream].capture >= 0) {
-    join_capture(stream, e);
+    if (world_.interposer_ == nullptr || world_.interposer_->honours_wait(rank_, e.last, true)) join_capture(stream, e);
     return;
   }
   if (world_.in_issue_order()) return;

@@ -96,7 +96,7 @@ class RankRuntime : public Runtime {
   // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
   template <class Condition>
   void wait_until(Condition condition) {
-    if (condition() || fiber_->cancelled()) return;
+    if (condition()) return;
     waiting_for_ = condition;
     fiber_->leave();
   }

@@ -191,7 +191,7 @@ class SeededDrain : public Drain {
   }
 
   bool honours(int r, const OpType* what) const {
-    return world_.interposer_ == nullptr || world_.interposer_->honours_wait(r, what);
+    return world_.interposer_ == nullptr || world_.interposer_->honours_wait(r, what, false);
   }
 
   void open_graph(int r, std::size_t stream, uint32_t graph, uint32_t first_collective) {

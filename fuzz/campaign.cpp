@@ -1,0 +1,148 @@
+#include "fuzz/campaign.h"
+
+#include <array>
+#include <chrono>
+
+#include "fuzz/exit_code.h"
+#include "fuzz/failure_block.h"
+#include "fuzz/files.h"
+#include "fuzz/interrupt.h"
+#include "fuzz/output.h"
+#include "fuzz/worker.h"
+#include "impl/runtime/symbolic/term.h"
+#include "impl/training/flag_text.h"
+#include "properties/generator.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr int kReproductions = 3;
+constexpr double kShownEvery = 5.0;      // seconds, where there is no terminal
+constexpr double kRefreshedEvery = 0.1;  // on a terminal
+
+class Campaign {
+ public:
+  explicit Campaign(const CampaignOptions& options) : options_(options) {}
+
+  int run() {
+    try {
+      while (!over() && !failure_) run_program_number(programs_ + 1);
+    } catch (const Interrupted&) {
+      summarize();
+      throw;
+    }
+    if (failure_) {
+      progress_.end();
+      print_note(failure_text(*failure_));
+    }
+    summarize();
+    if (programs_ == 0) return kExitInternal;
+    return failure_ ? kExitUnexpected : kExitAsExpected;
+  }
+
+ private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  bool over() const {
+    return (options_.runs > 0 && programs_ >= options_.runs) || elapsed() >= options_.seconds;
+  }
+
+  // Every program comes from its own seed, so that it does not depend on what ran before.
+  void run_program_number(uint64_t number) {
+    RandomChoices choices(mix(options_.seed, number));
+    Program program = generate_program(choices);
+    if (options_.fault) program.faults = {*options_.fault};
+    Verdict verdict = Verdict::pass;
+    for (const RuntimeKind runtime : options_.runtimes) {
+      if (runtime != options_.runtimes.front() && number % kOtherRuntimesEvery != 0) continue;
+      const Outcome outcome = worker_.run(program, runtime);
+      ++runs_[static_cast<std::size_t>(runtime)];
+      verdict = outcome.verdict;
+      if (verdict == Verdict::fail) keep(program, runtime, outcome, number);
+      if (verdict != Verdict::pass) break;
+    }
+    ++programs_;
+    ++counts_[static_cast<std::size_t>(verdict)];
+    show();
+  }
+
+  void keep(const Program& program, RuntimeKind runtime, const Outcome& outcome, uint64_t number) {
+    Failure failure{program, runtime, outcome, "", 0, kReproductions, ""};
+    failure.found_by = "random programs, seed " + std::to_string(options_.seed) + ", program " +
+                       std::to_string(number) + ", " + fixed_text(elapsed(), 1) + " s";
+    failure.file = failure_path(options_.out, outcome);
+    write_file(failure.file, print_program(program));
+    for (int i = 0; i < kReproductions; ++i) {
+      const Outcome again = worker_.run(program, runtime);
+      if (again.failure == outcome.failure && again.signature == outcome.signature) ++failure.reproduced;
+    }
+    failure_ = std::move(failure);
+  }
+
+  uint64_t count(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
+
+  std::string progress_text() const {
+    std::string line = with_commas(programs_) + " programs, " + with_commas(count(Verdict::pass)) +
+                       " pass, " + with_commas(count(Verdict::refused)) + " refused, " +
+                       with_commas(count(Verdict::vacuous)) + " vacuous, " +
+                       with_commas(count(Verdict::fail)) + " failures";
+    if (options_.fault) line += ", " + with_commas(count(Verdict::error)) + " not reached";
+    return line;
+  }
+
+  void show() {
+    if (elapsed() - shown_at_ < (progress_.on_terminal() ? kRefreshedEvery : kShownEvery)) return;
+    shown_at_ = elapsed();
+    progress_.show(progress_text());
+  }
+
+  void summarize() {
+    progress_.end();
+    std::string line = progress_text() + " (";
+    for (const RuntimeKind runtime : options_.runtimes)
+      line += with_commas(runs_[static_cast<std::size_t>(runtime)]) + " on " + std::string(name_of(runtime)) +
+              ", ";
+    print_result(line + "seed " + std::to_string(options_.seed) + ", " + fixed_text(elapsed(), 1) + " s)");
+  }
+
+  const CampaignOptions& options_;
+  Worker worker_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double shown_at_ = 0.0;
+  ProgressLine progress_;
+  uint64_t programs_ = 0;
+  std::array<uint64_t, std::size(kVerdictNames)> counts_{};  // of programs, by verdict
+  std::array<uint64_t, std::size(kRuntimeNames)> runs_{};
+  std::optional<Failure> failure_;
+};
+
+}  // namespace
+
+int fuzz(const CampaignOptions& options) {
+  return Campaign(options).run();
+}
+
+FaultSpec parse_fault(const std::string& text) {
+  const ParseResult parsed = parse_program("gatherfuzz program v1\nfault " + text + "\n");
+  if (!parsed.ok()) throw UsageError("--fault: " + parsed.errors.front().message);
+  if (parsed.program->faults.size() != 1)
+    throw UsageError("--fault: expected one fault, found " + in_quotes(text));
+  return parsed.program->faults.front();
+}
+
+double parse_duration(const std::string& text) {
+  const std::size_t unit = text.find_first_of("smh");
+  const double factor = unit == std::string::npos ? 1.0
+                        : text[unit] == 's'       ? 1.0
+                        : text[unit] == 'm'       ? 60.0
+                                                  : 3600.0;
+  const std::optional<double> number = parse_real(text.substr(0, unit));
+  if (!number || *number <= 0 || (unit != std::string::npos && unit + 1 != text.size()))
+    throw UsageError("--time: expected a duration such as 45s, 10m or 8h, found " + in_quotes(text));
+  return *number * factor;
+}
+
+}  // namespace gatherfuzz

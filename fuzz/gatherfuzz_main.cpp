@@ -1,0 +1,230 @@
+// The command line of `gatherfuzz`.
+#include <CLI/CLI.hpp>
+#include <limits>
+
+#include "fuzz/bench.h"
+#include "fuzz/campaign.h"
+#include "fuzz/check.h"
+#include "fuzz/exit_code.h"
+#include "fuzz/interrupt.h"
+#include "fuzz/output.h"
+#include "fuzz/train.h"
+#include "fuzz/version.h"
+#include "impl/training/flag_text.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+// What the command line says, as words; the commands' options are made of it.
+struct Words {
+  std::string runtimes;
+  std::vector<std::string> set;
+  std::string time, fault;
+  bool reference = true, checks = true;
+};
+
+std::vector<RuntimeKind> parse_runtimes(const std::string& text) {
+  std::vector<RuntimeKind> runtimes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view name = std::string_view(text).substr(begin, end - begin);
+    const std::optional<RuntimeKind> kind = find_by_name<RuntimeKind>(kRuntimeNames, name);
+    if (!kind) {
+      throw UsageError("--runtime: expected " + joined_choices(kRuntimeNames) + ", found " + in_quotes(name) +
+                       nearest_hint(name, kRuntimeNames));
+    }
+    runtimes.push_back(*kind);
+    begin = end + 1;
+  }
+  return runtimes;
+}
+
+std::vector<FlagSetting> parse_settings(const std::vector<std::string>& words) {
+  std::vector<FlagSetting> settings;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) throw UsageError("--set: expected name=value, found " + in_quotes(word));
+    settings.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return settings;
+}
+
+const std::map<std::string, bool> kOnOff{{"on", true}, {"off", false}};
+
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(0, 1);
+    app_.set_version_flag("--version", version_text() + "\nruntimes: " + joined_choices(kRuntimeNames));
+    app_.footer(
+        "Exit codes: 0 as expected, 1 not, 2 bad file or command line, 3 all skipped, 4 internal, 130 "
+        "Ctrl-C.");
+    add_check();
+    add_train();
+    add_fuzz();
+    add_bench();
+    app_.allow_extras();
+    for (CLI::App* command : app_.get_subcommands({})) command->allow_extras();
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& asked) {  // help and version
+      std::ostringstream text;
+      app_.exit(asked, text, text);
+      std::string lines = text.str();
+      while (lines.ends_with('\n')) lines.pop_back();
+      print_result(lines);
+      return kExitAsExpected;
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(error.what());
+    }
+    const std::vector<CLI::App*> chosen = app_.get_subcommands();
+    CLI::App& command = chosen.empty() ? app_ : *chosen.front();
+    complain_of_unknown_words(command);
+    if (chosen.empty()) throw UsageError("expected a command: " + joined_choices(command_names()));
+    return run_command(command.get_name());
+  }
+
+ private:
+  CLI::App* add_command(const std::string& name, const std::string& what, const std::string& example) {
+    CLI::App* command = app_.add_subcommand(name, what);
+    command->footer("Example: gatherfuzz " + example);
+    return command;
+  }
+
+  void add_set(CLI::App* command) {
+    command->add_option("--set", words_.set, "a flag, as name=value; may be given many times")
+        ->allow_extra_args(false);
+  }
+
+  void add_check() {
+    CLI::App* c = add_command("check", "run programs and judge them by every oracle",
+                              "check --runtime symbolic,host corpus/seeds");
+    c->add_option("FILE", check_.inputs, "program files, folders of *.program files, or - for standard input")
+        ->required();
+    c->add_option("--runtime", words_.runtimes,
+                  "symbolic, host or both, separated by a comma (default: both)");
+    c->add_flag("--json", check_.json, "one JSON object a line, as ci/check.schema.json describes it");
+    add_set(c);
+  }
+
+  void add_train() {
+    CLI::App* c = add_command("train", "train a byte-level language model on a file, the reference beside it",
+                              "train --text README.md --steps 200 --curve curve.csv");
+    c->add_option("--text", train_.text, "the file")->required();
+    c->add_option("--steps", train_.steps, "training steps")
+        ->check(CLI::Range(1, kMaxTrainingSteps))
+        ->capture_default_str();
+    add_set(c);
+    c->add_option("--runtime", words_.runtimes, "host: the only one with numbers (default)");
+    c->add_option("--reference", words_.reference,
+                  "on or off (default on): the reference's loss at each step")
+        ->transform(CLI::CheckedTransformer(kOnOff));
+    c->add_option("--checks", words_.checks, "on or off (default on): judge every step")
+        ->transform(CLI::CheckedTransformer(kOnOff));
+    c->add_option("--curve", train_.curve, "write step,loss,reference_loss to this CSV file");
+  }
+
+  void add_fuzz() {
+    CLI::App* c =
+        add_command("fuzz", "generate random programs and judge them until one fails",
+                    "fuzz --time 45s --fault 'drop op=copy_main_params_to_param_buffer iteration=4+'");
+    c->add_option("--runs", fuzz_.runs, "stop after so many programs");
+    c->add_option("--time", words_.time, "stop after 45s, 10m, 8h (default 30s, or no limit with --runs)");
+    c->add_option("--seed", fuzz_.seed, "of the programs")->capture_default_str();
+    c->add_option("--runtime", words_.runtimes,
+                  "the first runs every program, another one program in " +
+                      std::to_string(kOtherRuntimesEvery) + " (default symbolic,host)");
+    c->add_option("--fault", words_.fault, "plant this fault in every program");
+    c->add_option("--out", fuzz_.out, "where failures are stored")->capture_default_str();
+  }
+
+  void add_bench() {
+    CLI::App* c = add_command("bench", "measure how fast programs run, on one core", "bench --json");
+    c->add_flag("--json", bench_.json, "one JSON object a line: name, value, unit, peer, ratio");
+    c->add_option("--corpus", bench_.corpus, "the programs")->capture_default_str();
+    c->add_option("--seconds", bench_.seconds, "for each runtime; at least one pass over the programs")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+  }
+
+  std::vector<std::string_view> command_names() const { return {"check", "train", "fuzz", "bench"}; }
+
+  void complain_of_unknown_words(const CLI::App& command) const {
+    const std::vector<std::string> extras = command.remaining();
+    if (extras.empty()) return;
+    const std::string& word = extras.front();
+    const bool is_option = word.starts_with("-");
+    if (&command == &app_ && !is_option) {
+      throw UsageError("expected a command (" + joined_choices(command_names()) + "), found " +
+                       in_quotes(word) + nearest_hint(word, command_names()));
+    }
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+      if (!option->get_positional() || option->nonpositional()) names.push_back(option->get_name());
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw UsageError(command.get_name() + (command.get_name().empty() ? "" : ": ") + "expected " +
+                     (is_option ? joined_choices(views) : "no further argument") + ", found " +
+                     in_quotes(word) + nearest_hint(word, views));
+  }
+
+  int run_command(const std::string& name) {
+    catch_interrupts();
+    if (name == "bench") return bench(bench_);
+    if (name == "train") {
+      const bool host_alone = parse_runtimes(words_.runtimes.empty() ? "host" : words_.runtimes) ==
+                              std::vector<RuntimeKind>{RuntimeKind::host};
+      if (!host_alone) throw UsageError("--runtime: expected host, the runtime with numbers");
+      train_.set = parse_settings(words_.set);
+      train_.reference = words_.reference;
+      train_.checks = words_.checks;
+      return train(train_);
+    }
+    const std::vector<RuntimeKind> runtimes =
+        parse_runtimes(words_.runtimes.empty() ? "symbolic,host" : words_.runtimes);
+    if (name == "check") {
+      check_.runtimes = runtimes;
+      check_.set = parse_settings(words_.set);
+      return check(check_);
+    }
+    fuzz_.runtimes = runtimes;
+    if (fuzz_.runs > 0) fuzz_.seconds = std::numeric_limits<double>::infinity();
+    if (!words_.time.empty()) fuzz_.seconds = parse_duration(words_.time);
+    if (!words_.fault.empty()) fuzz_.fault = parse_fault(words_.fault);
+    return fuzz(fuzz_);
+  }
+
+  CLI::App app_{"GatherFuzz: finds defects in FP8 parameter gathering under CUDA graphs", "gatherfuzz"};
+  Words words_;
+  CheckOptions check_;
+  TrainOptions train_;
+  CampaignOptions fuzz_;
+  BenchOptions bench_;
+};
+
+int main_with_exceptions(int argc, char** argv) {
+  try {
+    return CommandLine().run(argc, argv);
+  } catch (const UsageError& error) {
+    print_note(std::string("gatherfuzz: ") + error.what() + "\nSee gatherfuzz --help.");
+    return kExitUsage;
+  } catch (const Interrupted&) {
+    print_note("gatherfuzz: interrupted");
+    return kExitInterrupted;
+  } catch (const std::exception& error) {
+    print_note(std::string("gatherfuzz: ") + error.what());
+    return kExitInternal;
+  }
+}
+
+}  // namespace
+
+}  // namespace gatherfuzz
+
+int main(int argc, char** argv) {
+  return gatherfuzz::main_with_exceptions(argc, argv);
+}
