@@ -21,6 +21,14 @@ std::string counted(uint64_t number, const std::string& noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+// "fail: race", as an expectation would say it.
+std::string found_text(const Outcome& o) {
+  std::string text(name_of(o.verdict));
+  if (o.failure) text.append(": ").append(name_of(*o.failure));
+  if (o.reason) text.append(": ").append(name_of(*o.reason));
+  return text;
+}
+
 }  // namespace
 
 std::string signature_text(const Outcome& outcome) {
@@ -44,11 +52,7 @@ std::string explanation(const Judgement& j) {
   std::string text;
   if (o.verdict == Verdict::error) return text;
   const auto add = [&text](const std::string& line) { text += (text.empty() ? "    " : "\n    ") + line; };
-  if (!j.as_expected && !j.expected.empty()) {
-    add("expected " + j.expected + ", found " + std::string(name_of(o.verdict)) +
-        (o.failure ? ": " + std::string(name_of(*o.failure)) : "") +
-        (o.reason ? ": " + std::string(name_of(*o.reason)) : ""));
-  }
+  if (!j.as_expected && !j.expected.empty()) add("expected " + j.expected + ", found " + found_text(o));
   if (o.failure) {
     add(std::string(name_of(*o.failure)) + ", iteration " + std::to_string(o.iteration) + ", rank " +
         std::to_string(o.rank) + ", signature " + signature_text(o));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "impl/kernels/main_params.h"
 #include "reference/bounds.h"
@@ -12,6 +13,8 @@
 namespace gatherfuzz {
 
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 reference::Shape shape_of(const Flags& f) {
   return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads,
@@ -61,15 +64,15 @@ uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
 
 }  // namespace
 
-HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, const Dataset& dataset)
-    : Monitor(world, program, plan),
+HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging, const Dataset& dataset)
+    : Monitor(world, program, plan, judging),
       dataset_(dataset),
       shape_(shape_of(program.flags)),
       precision_(precision_of(program.flags)),
       grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32
                                                      : reference::GradPrecision::bf16),
       model_(shape_, precision_, rounding_of(program.flags)),
-      local_(static_cast<std::size_t>(world.ranks())) {}
+      local_(static_cast<std::size_t>(world.ranks())), shares_(plan.steps.size()) {}
 
 // Version 0 follows from the seed alone.
 const HostMonitor::Version& HostMonitor::version(int v) {
@@ -147,6 +150,7 @@ void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane pl
     return operand.bytes == bytes.size() && std::memcmp(found, bytes.data(), bytes.size()) == 0;
   };
   if (equals(expected)) return;
+  use_share(&StepShares::weights, op.rank, kInfinity);
   const std::string where = std::string(op.type->name) + " reads " + param_name(param);
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
   if (!scale && all_zero(found, operand.bytes) && !all_zero(expected.data(), expected.size())) {
@@ -232,9 +236,13 @@ const HostMonitor::Pass& HostMonitor::reference_pass(int r, int microbatch) {
   return *pass;
 }
 
-bool HostMonitor::use_share(double difference, double bound) {
-  const double share = difference / bound;
-  worst_share_ = std::max(worst_share_, share);
+bool HostMonitor::use_share(double StepShares::* hop, int r, double share) {
+  const int step = rank(r).step;
+  if (step >= 0) {
+    double& worst = shares_[static_cast<std::size_t>(step)].*hop;
+    worst = std::max(worst, share);
+  }
+  if (std::isfinite(share)) worst_share_ = std::max(worst_share_, share);
   return share <= 1.0;  // false for NaN
 }
 
@@ -255,7 +263,7 @@ void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::v
     size += static_cast<double>(expected[i]) * expected[i];
   }
   const double bound = reference::hop2_bounds(shape_, precision_, logits_rms).gradient_relative;
-  if (use_share(std::sqrt(difference), bound * std::sqrt(size))) return;
+  if (use_share(&StepShares::gradient, op.rank, std::sqrt(difference / size) / bound)) return;
   report(FailureClass::wrong_loss, op.rank, op.type->name, param_name(param),
          "the gradient of " + param_name(param) + " differs from the reference's by " +
              std::to_string(std::sqrt(difference / size)) + " of its size; the bound is " +
@@ -291,6 +299,7 @@ void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Opera
     if (expected != nullptr && std::memcmp(found.data() + piece.in_shard, expected->data() + piece.in_param,
                                            piece.count * sizeof(float)) == 0)
       continue;
+    use_share(&StepShares::reduced, op.rank, kInfinity);
     report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
            "the reduced gradient of " + param_name(piece.param) +
                (expected != nullptr ? " is not the mean over ranks of their own gradients"
@@ -317,7 +326,7 @@ void HostMonitor::check_norm(const OpRef& op, const Operand& operand) {
   if (found == expected.value) return;
   const double bound = std::max({static_cast<double>(expected.upper) - expected.value,
                                  static_cast<double>(expected.value) - expected.lower, 1e-30});
-  if (use_share(std::abs(static_cast<double>(found) - expected.value), bound)) return;
+  if (use_share(&StepShares::norm, op.rank, std::abs(static_cast<double>(found) - expected.value) / bound)) return;
   report(FailureClass::wrong_loss, op.rank, op.type->name, "grad norm",
          "the grad norm is " + std::to_string(found) + "; expected " + std::to_string(expected.value));
 }
@@ -357,7 +366,7 @@ void HostMonitor::check_losses(int r) {
     const float found = *memory(r).in<float>(state.step_ops->parts().model->loss(m));
     if (found == pass.loss) continue;
     const double bound = reference::hop2_bounds(shape_, precision_, pass.logits_rms).loss;
-    if (!use_share(std::abs(static_cast<double>(found) - pass.loss), bound))
+    if (!use_share(&StepShares::loss, r, std::abs(static_cast<double>(found) - pass.loss) / bound))
       report(FailureClass::wrong_loss, r, "cross_entropy", "loss",
              "the loss is " + std::to_string(found) + "; the reference's is " + std::to_string(pass.loss));
   }
@@ -370,8 +379,8 @@ void HostMonitor::check_losses(int r) {
   }
   const float found = *memory(r).in<float>(state.step_ops->reduced_loss());
   const double rounding = std::abs(mean) * (world_.ranks() + step.microbatches + 2) * 0x1p-24;
-  if (!use_share(std::abs(found - mean),
-                 reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding))
+  const double bound = reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding;
+  if (!use_share(&StepShares::loss, r, std::abs(found - mean) / bound))
     report(FailureClass::wrong_loss, r, "average_loss", "reduced loss",
            "the reduced loss is " + std::to_string(found) + "; expected " + std::to_string(mean));
 }

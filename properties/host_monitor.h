@@ -9,9 +9,21 @@
 
 namespace gatherfuzz {
 
+// The largest share of its bound that each kind of comparison used in one step, over ranks. Where the bound is zero
+// (bits), 0 or infinity.
+struct StepShares {
+  double weights = 0.0;   // hop 1: bytes
+  double loss = 0.0;      // hop 2
+  double gradient = 0.0;  // hop 2: of each parameter, L2
+  double reduced = 0.0;   // hop 3: bits
+  double norm = 0.0;      // hop 4
+};
+
 class HostMonitor : public Monitor {
  public:
-  HostMonitor(World& world, const Program& program, const Plan& plan, const Dataset& dataset);
+  HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging, const Dataset& dataset);
+
+  const std::vector<StepShares>& shares() const { return shares_; }
 
  private:
   // Main params and moments at one version, by param.
@@ -63,7 +75,8 @@ class HostMonitor : public Monitor {
   void compare_gradient(const OpRef& op, uint32_t param, const std::vector<float>& found);
   const std::vector<float>* reduced(int step, uint32_t param);
   std::vector<float> values_of(int rank, const Operand& operand);
-  bool use_share(double difference, double bound);
+  // Notes the share of a bound used; true if it is not over 1.
+  bool use_share(double StepShares::* hop, int rank, double share);
 
   const Dataset& dataset_;
   reference::Shape shape_;
@@ -78,6 +91,7 @@ class HostMonitor : public Monitor {
   reference::Prepared<float> prepared_;
   std::vector<Local> local_;
   std::map<int, Common> common_;  // of the latest two steps
+  std::vector<StepShares> shares_;  // by step
 };
 
 }  // namespace gatherfuzz

@@ -33,10 +33,11 @@ uint64_t position(uint32_t param, uint32_t element) {
 
 }  // namespace
 
-Monitor::Monitor(World& world, const Program& program, const Plan& plan)
+Monitor::Monitor(World& world, const Program& program, const Plan& plan, Judging judging)
     : world_(world),
       program_(program),
       plan_(plan),
+      judging_(judging),
       ranks_(static_cast<std::size_t>(world.ranks())),
       ended_(plan.steps.size(), 0) {}
 
@@ -58,15 +59,21 @@ void Monitor::settle() {
   if (point_.empty()) return;
   if (!verdicts_.any()) {
     verdicts_.found = std::move(point_);
-    world_.request_stop();
+    if (judging_ == Judging::stop_at_first) world_.request_stop();
   }
   point_.clear();
 }
 
 void Monitor::before(const OpRef& op) {
   RankState& state = rank(op.rank);
-  if (state.step_ops == nullptr || verdicts_.any()) return;
+  if (state.step_ops == nullptr || world_.stopped()) return;
   state.replayed = state.replayed || op.graph != 0;
+  if (judging_ == Judging::none) return;
+  judge_before(op);
+  settle();
+}
+
+void Monitor::judge_before(const OpRef& op) {
   if (is<Adam>(op)) {
     adam_before(op);
   } else if (is<CopyReducedGradients>(op)) {
@@ -81,7 +88,6 @@ void Monitor::before(const OpRef& op) {
   } else {
     weights_and_gradients_before(op);
   }
-  settle();
 }
 
 void Monitor::weights_and_gradients_before(const OpRef& op) {
@@ -99,13 +105,13 @@ void Monitor::weights_and_gradients_before(const OpRef& op) {
 
 void Monitor::after(const OpRef& op) {
   RankState& state = rank(op.rank);
-  if (state.step_ops == nullptr || verdicts_.any()) return;
+  if (state.step_ops == nullptr || world_.stopped()) return;
   if (is<FinishNorm>(op)) {
     state.norm = fingerprint(op.rank, as<FinishNorm>(op).norm);
-    check_norm(op, as<FinishNorm>(op).norm);
+    if (judging_ != Judging::none) check_norm(op, as<FinishNorm>(op).norm);
   } else if (is<ClipCoefficient>(op)) {
     state.clip = fingerprint(op.rank, as<ClipCoefficient>(op).coefficient);
-  } else {
+  } else if (judging_ != Judging::none) {
     for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
       if (field.mode != Mode::accumulate || operand.tag == 0) return;
       const uint32_t param = operand.tag - 1u;
@@ -136,7 +142,7 @@ void Monitor::adam_before(const OpRef& op) {
 }
 
 void Monitor::mark(int r, const Mark& mark) {
-  if (verdicts_.any()) return;
+  if (world_.stopped()) return;
   switch (static_cast<MarkCode>(mark.code)) {
     case MarkCode::step_begin:
       step_begin(r, static_cast<int>(mark.detail));
@@ -159,7 +165,7 @@ void Monitor::mark(int r, const Mark& mark) {
 
 void Monitor::step_begin(int r, int step) {
   RankState& state = rank(r);
-  check_state(r, FailureClass::wrong_weights);
+  if (judging_ != Judging::none) check_state(r, FailureClass::wrong_weights);
   state.step = step;
   state.in_step = true;
   state.adam_ran = false;
@@ -172,15 +178,7 @@ void Monitor::step_begin(int r, int step) {
 void Monitor::step_end(int r) {
   RankState& state = rank(r);
   const PlannedStep& step = planned(state.step);
-  check_losses(r);
-  if (step.skipped) {
-    check_state(r, FailureClass::skip_differs);
-  } else if (!state.adam_ran) {
-    report(FailureClass::skip_differs, r, "adam", "step",
-           "the step was skipped on this rank although nothing was wrong");
-  } else {
-    pass_transition(r, false);
-  }
+  if (judging_ != Judging::none) judge_step_end(r);
   StepTrace trace;
   trace.loss = fingerprint(r, state.step_ops->reduced_loss());
   trace.norm = step.skipped ? 0 : state.norm;
@@ -189,10 +187,21 @@ void Monitor::step_end(int r) {
   state.traces.push_back(trace);
   if (r == 0 && state.replayed) ++happened_.replays;
   state.in_step = false;
-  if (++ended_[static_cast<std::size_t>(state.step)] == world_.ranks()) {
-    if (!step.skipped) check_ownership(r);
-    check_replicas(state.step);
-    std::fill(owned_.begin(), owned_.end(), 0);
+  if (judging_ == Judging::none || ++ended_[static_cast<std::size_t>(state.step)] < world_.ranks()) return;
+  if (!step.skipped) check_ownership(r);
+  check_replicas(state.step);
+  std::fill(owned_.begin(), owned_.end(), 0);
+}
+
+void Monitor::judge_step_end(int r) {
+  RankState& state = rank(r);
+  check_losses(r);
+  if (planned(state.step).skipped) {
+    check_state(r, FailureClass::skip_differs);
+  } else if (!state.adam_ran) {
+    report(FailureClass::skip_differs, r, "adam", "step", "the step was skipped on this rank although nothing was wrong");
+  } else {
+    pass_transition(r, false);
   }
 }
 

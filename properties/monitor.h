@@ -33,9 +33,15 @@ struct Happened {
   bool nonzero_gradient = false;
 };
 
+enum class Judging : uint8_t {
+  stop_at_first,  // the run ends at the first violation
+  keep_going,     // to see how far later comparisons are off
+  none,           // only traces: a twin that is compared as a whole
+};
+
 class Monitor : public Observer {
  public:
-  Monitor(World& world, const Program& program, const Plan& plan);
+  Monitor(World& world, const Program& program, const Plan& plan, Judging judging);
 
   // Called by each rank's host code when its model stands; before that, nothing is judged.
   void attach(int rank, const TrainStep& step);
@@ -104,15 +110,18 @@ class Monitor : public Observer {
   int saved_transition_ = 0;  // of the warmup that began last
 
  private:
+  void judge_before(const OpRef& op);
   void weights_and_gradients_before(const OpRef& op);
   void adam_before(const OpRef& op);
   void step_begin(int r, int step);
   void step_end(int r);
+  void judge_step_end(int r);
   void pass_transition(int r, bool restored);
   void check_ownership(int r);
   void check_replicas(int step);
   void settle();
 
+  Judging judging_;
   std::vector<RankState> ranks_;
   // Every transition of the main params so far: -1 for a taken step, otherwise the transition it restores.
   std::vector<int> transitions_;

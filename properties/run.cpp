@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "impl/training/loop.h"
 #include "properties/fault.h"
 #include "properties/host_monitor.h"
-#include "properties/marks.h"
+#include "properties/run_rank.h"
 #include "properties/symbolic_monitor.h"
 
 namespace gatherfuzz {
@@ -28,94 +27,6 @@ WorldOptions world_options(const Program& program, const RunOptions& options) {
   w.op_budget = options.op_budget;
   return w;
 }
-
-// One rank's host code for a whole program: single-rank code against the Runtime contract.
-class RankProgram {
- public:
-  RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
-              Monitor& monitor, std::vector<std::unique_ptr<TrainStep>>& models, int& steps)
-      : runtime_(runtime), program_(program), options_(options), steps_(steps) {
-    const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
-    // Models outlive the ranks' host code: observers still look at them.
-    std::unique_ptr<TrainStep>& model = models[static_cast<std::size_t>(runtime.rank())];
-    model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse);
-    step_ = model.get();
-    loop_.emplace(*step_);
-    monitor.attach(runtime.rank(), *step_);
-  }
-
-  void run() {
-    for (const Action& action : program_.actions) apply(action);
-    mark(MarkCode::end, 0);
-  }
-
- private:
-  void apply(const Action& action) {
-    switch (action.kind) {
-      case ActionKind::train:
-        train(action.count);
-        break;
-      case ActionKind::warmup:
-        mark(MarkCode::save, 0);
-        loop_->begin_warmup();
-        train(action.count);
-        mark(MarkCode::restore, 0);
-        loop_->end_warmup();
-        break;
-      case ActionKind::start_loop:
-        loop_->start_loop(action.hooks_on);
-        break;
-      case ActionKind::end_loop:
-        loop_->end_loop(action.keep_graph);
-        break;
-      case ActionKind::evaluate:
-        loop_->evaluate(action.count);
-        break;
-      case ActionKind::inject_nonfinite:
-        if (action.rank == runtime_.rank())
-          step_->inject(action.where == InjectionPlace::grad ? Injection::grad : Injection::shard);
-        break;
-      case ActionKind::skip_iteration:
-        step_->skip_batch();
-        break;
-      case ActionKind::set_microbatches:
-        step_->set_microbatches(action.count);
-        break;
-      case ActionKind::reset_graph:
-        step_->reset_graph();
-        break;
-    }
-  }
-
-  void train(int count) {
-    for (int i = 0; i < count; ++i) {
-      mark(MarkCode::step_begin, steps_);
-      const bool taken = loop_->train_step();
-      mark(MarkCode::step_end, steps_);
-      if (options_.on_step) tell(taken);
-      ++steps_;
-    }
-  }
-
-  void tell(bool taken) {
-    const StreamId compute = step_->parts().streams.compute;
-    const auto loss = static_cast<float>(runtime_.read(compute, step_->reduced_loss()).value);
-    const auto norm = static_cast<float>(runtime_.read(compute, step_->parts().optimizer->norm()).value);
-    if (runtime_.rank() == 0) options_.on_step({steps_, loss, norm, taken});
-  }
-
-  void mark(MarkCode code, int detail) {
-    runtime_.mark(step_->parts().streams.compute,
-                  {static_cast<uint32_t>(code), static_cast<uint32_t>(detail), 0});
-  }
-
-  Runtime& runtime_;
-  const Program& program_;
-  const RunOptions& options_;
-  TrainStep* step_ = nullptr;
-  std::optional<TrainingLoop> loop_;
-  int& steps_;  // begun and ended by this rank's host code
-};
 
 uint64_t signature_of(const Outcome& outcome) {
   uint64_t hash = term_of(std::string(name_of(*outcome.failure)).c_str());
@@ -154,8 +65,8 @@ std::string missing(const Program& program, const Plan& plan, const Happened& h)
 std::unique_ptr<Monitor> make_monitor(World& world, const Program& program, const Plan& plan,
                                       const RunOptions& options, const Dataset& dataset) {
   if (options.runtime == RuntimeKind::symbolic)
-    return std::make_unique<SymbolicMonitor>(world, program, plan);
-  return std::make_unique<HostMonitor>(world, program, plan, dataset);
+    return std::make_unique<SymbolicMonitor>(world, program, plan, options.judging);
+  return std::make_unique<HostMonitor>(world, program, plan, options.judging, dataset);
 }
 
 // One run in one world; judged, without the twin.
@@ -194,8 +105,8 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
 
   try {
     world.run([&](Runtime& runtime) {
-      int& steps = host_steps[static_cast<std::size_t>(runtime.rank())];
-      RankProgram(runtime, program, options, dataset, *monitor, models, steps).run();
+      const auto r = static_cast<std::size_t>(runtime.rank());
+      RankProgram(runtime, program, options, dataset, *monitor, models[r], host_steps[r]).run();
     });
   } catch (const RuntimeError& error) {
     fail(outcome,
@@ -230,7 +141,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
       outcome.text = "this fault never met an op to change: " + idle.front();
     }
   }
-  if (outcome.verdict == Verdict::pass) {
+  if (outcome.verdict == Verdict::pass && options.judging != Judging::none) {
     outcome.text = missing(program, plan, monitor->happened());
     if (!outcome.text.empty()) outcome.verdict = Verdict::vacuous;
   }
@@ -239,6 +150,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   outcome.weights_compared = monitor->happened().weights_compared;
   outcome.gradients_compared = monitor->happened().gradients_compared;
   outcome.worst_share = monitor->worst_share();
+  if (const auto* host = dynamic_cast<const HostMonitor*>(monitor.get())) outcome.shares = host->shares();
   for (int r = 0; r < world.ranks(); ++r) result.traces.push_back(monitor->traces(r));
   result.replays = monitor->happened().replays;
   world.set_observer(nullptr);
@@ -251,7 +163,10 @@ void compare_with_eager_twin(const Program& program, const RunOptions& options, 
   Program twin = program;
   twin.faults.clear();
   twin.flags.cuda_graph_impl = CudaGraphImpl::none;
-  const SingleRun eager = run_once(twin, plan_program(twin), options);
+  RunOptions only_traces = options;
+  only_traces.judging = Judging::none;
+  only_traces.on_step = nullptr;
+  const SingleRun eager = run_once(twin, plan_program(twin), only_traces);
   run.outcome.ops += eager.outcome.ops;
   for (std::size_t r = 0; r < run.traces.size(); ++r) {
     const std::size_t n = std::min(run.traces[r].size(), eager.traces[r].size());

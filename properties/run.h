@@ -9,6 +9,7 @@
 
 #include "impl/kernels/dataset.h"
 #include "impl/runtime/local/world.h"
+#include "properties/host_monitor.h"
 #include "properties/monitor.h"
 #include "properties/program.h"
 
@@ -33,6 +34,7 @@ struct RunOptions {
   // One op a kernel, or one op a module's pass. By default fine on host and coarse on symbolic.
   std::optional<bool> coarse;
   bool twin = true;                  // also run the program without graphs, where it replays, and compare
+  Judging judging = Judging::stop_at_first;
   const Dataset* dataset = nullptr;  // default: synthetic
   uint64_t op_budget = 20'000'000;
   // Called on rank 0's host code after each step; makes the host wait for every step.
@@ -55,6 +57,7 @@ struct Outcome {
   uint64_t gradients_compared = 0;
   uint64_t weights_compared = 0;
   double worst_share = 0.0;
+  std::vector<StepShares> shares;  // host: by step
   double seconds = 0.0;
 };
 

@@ -19,8 +19,8 @@ AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient
   return adam_terms(before, grad, coefficient, adam_scalars(lr, beta1, beta2, eps, step));
 }
 
-SymbolicMonitor::SymbolicMonitor(World& world, const Program& program, const Plan& plan)
-    : Monitor(world, program, plan) {
+SymbolicMonitor::SymbolicMonitor(World& world, const Program& program, const Plan& plan, Judging judging)
+    : Monitor(world, program, plan, judging) {
   for (SymbolicMemory& m : world.symbolic()) m.set_listener(this);
 }
 

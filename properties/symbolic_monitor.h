@@ -27,7 +27,7 @@ struct TermAlgebra {
 
 class SymbolicMonitor : public Monitor, private SummandListener {
  public:
-  SymbolicMonitor(World& world, const Program& program, const Plan& plan);
+  SymbolicMonitor(World& world, const Program& program, const Plan& plan, Judging judging);
 
  private:
   using Dataflow = reference::Dataflow<TermAlgebra>;

@@ -265,7 +265,7 @@ class Fuzz {
     for (const Row& r : real) keys.push_back({r[0], r[1], r[2]});
     if (real.empty()) return;
     const auto [it, fresh] = contents_.emplace(digest, keys);
-    if (!fresh) ASSERT_EQ(it->second, keys);
+    ASSERT_EQ(it->second, keys) << (fresh ? "new" : "the same digest for another content");
   }
 
   void compare_segments() {

@@ -1,0 +1,65 @@
+#include "properties/run_rank.h"
+
+namespace gatherfuzz {
+
+RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
+                         Monitor& monitor, std::unique_ptr<TrainStep>& model, int& steps)
+    : runtime_(runtime), program_(program), options_(options), steps_(steps) {
+  const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
+  model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse);
+  step_ = model.get();
+  loop_.emplace(*step_);
+  monitor.attach(runtime.rank(), *step_);
+}
+
+void RankProgram::run() {
+  for (const Action& action : program_.actions) apply(action);
+  mark(MarkCode::end, 0);
+}
+
+void RankProgram::apply(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::train: train(action.count); break;
+    case ActionKind::warmup:
+      mark(MarkCode::save, 0);
+      loop_->begin_warmup();
+      train(action.count);
+      mark(MarkCode::restore, 0);
+      loop_->end_warmup();
+      break;
+    case ActionKind::start_loop: loop_->start_loop(action.hooks_on); break;
+    case ActionKind::end_loop: loop_->end_loop(action.keep_graph); break;
+    case ActionKind::evaluate: loop_->evaluate(action.count); break;
+    case ActionKind::inject_nonfinite:
+      if (action.rank == runtime_.rank())
+        step_->inject(action.where == InjectionPlace::grad ? Injection::grad : Injection::shard);
+      break;
+    case ActionKind::skip_iteration: step_->skip_batch(); break;
+    case ActionKind::set_microbatches: step_->set_microbatches(action.count); break;
+    case ActionKind::reset_graph: step_->reset_graph(); break;
+  }
+}
+
+void RankProgram::train(int count) {
+  for (int i = 0; i < count; ++i) {
+    mark(MarkCode::step_begin, steps_);
+    const bool taken = loop_->train_step();
+    mark(MarkCode::step_end, steps_);
+    if (options_.on_step) tell(taken);
+    ++steps_;
+  }
+}
+
+void RankProgram::tell(bool taken) {
+  const StreamId compute = step_->parts().streams.compute;
+  const auto loss = static_cast<float>(runtime_.read(compute, step_->reduced_loss()).value);
+  const auto norm = static_cast<float>(runtime_.read(compute, step_->parts().optimizer->norm()).value);
+  if (runtime_.rank() == 0) options_.on_step({steps_, loss, norm, taken});
+}
+
+void RankProgram::mark(MarkCode code, int detail) {
+  runtime_.mark(step_->parts().streams.compute,
+                {static_cast<uint32_t>(code), static_cast<uint32_t>(detail), 0});
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,37 @@
+// One rank's host code for a whole program: single-rank code against the Runtime contract, with marks for the oracles.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "impl/training/loop.h"
+#include "properties/marks.h"
+#include "properties/run.h"
+
+namespace gatherfuzz {
+
+class RankProgram {
+ public:
+  // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps` counts the
+  // training steps that this host code has issued.
+  RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
+              Monitor& monitor, std::unique_ptr<TrainStep>& model, int& steps);
+
+  void run();
+
+ private:
+  void apply(const Action& action);
+  void train(int count);
+  void tell(bool taken);
+  void mark(MarkCode code, int detail);
+
+  Runtime& runtime_;
+  const Program& program_;
+  const RunOptions& options_;
+  TrainStep* step_ = nullptr;
+  std::optional<TrainingLoop> loop_;
+  int& steps_;
+};
+
+}  // namespace gatherfuzz
