@@ -57,7 +57,7 @@ class Campaign {
     if (options_.fault) program.faults = {*options_.fault};
     Verdict verdict = Verdict::pass;
     for (const RuntimeKind runtime : options_.runtimes) {
-      if (runtime != options_.runtimes.front() && number % kOtherRuntimesEvery != 0) continue;
+      if (runtime != options_.runtimes.front() && number % kOtherRuntimesEvery != 1) continue;
       const Outcome outcome = worker_.run(program, runtime);
       ++runs_[static_cast<std::size_t>(runtime)];
       verdict = outcome.verdict;

@@ -19,7 +19,7 @@ struct CampaignOptions {
   std::string out = "gatherfuzz-out";
 };
 
-inline constexpr uint64_t kOtherRuntimesEvery = 16;
+inline constexpr uint64_t kOtherRuntimesEvery = 64;
 
 // Returns the exit code: 1 if a failure was found, 4 if no program ran. Throws InternalError, Interrupted.
 int fuzz(const CampaignOptions& options);

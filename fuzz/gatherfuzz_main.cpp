@@ -21,7 +21,7 @@ struct Words {
   std::string runtimes;
   std::vector<std::string> set;
   std::string time, fault;
-  bool reference = true, checks = true;
+  std::string reference = "on", checks = "on";
 };
 
 std::vector<RuntimeKind> parse_runtimes(const std::string& text) {
@@ -50,13 +50,18 @@ std::vector<FlagSetting> parse_settings(const std::vector<std::string>& words) {
   return settings;
 }
 
-const std::map<std::string, bool> kOnOff{{"on", true}, {"off", false}};
+bool parse_on_off(const std::string& option, const std::string& word) {
+  constexpr std::string_view kNames[] = {"off", "on"};
+  if (word != "on" && word != "off")
+    throw UsageError(option + ": expected on or off, found " + in_quotes(word) + nearest_hint(word, kNames));
+  return word == "on";
+}
 
 class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(0, 1);
-    app_.set_version_flag("--version", version_text() + "\nruntimes: " + joined_choices(kRuntimeNames));
+    app_.set_version_flag("--version", version_text() + "\nruntimes: symbolic, host");
     app_.footer(
         "Exit codes: 0 as expected, 1 not, 2 bad file or command line, 3 all skipped, 4 internal, 130 "
         "Ctrl-C.");
@@ -121,10 +126,8 @@ class CommandLine {
     add_set(c);
     c->add_option("--runtime", words_.runtimes, "host: the only one with numbers (default)");
     c->add_option("--reference", words_.reference,
-                  "on or off (default on): the reference's loss at each step")
-        ->transform(CLI::CheckedTransformer(kOnOff));
-    c->add_option("--checks", words_.checks, "on or off (default on): judge every step")
-        ->transform(CLI::CheckedTransformer(kOnOff));
+                  "on or off (default on): the reference's loss at each step");
+    c->add_option("--checks", words_.checks, "on or off (default on): judge every step");
     c->add_option("--curve", train_.curve, "write step,loss,reference_loss to this CSV file");
   }
 
@@ -156,7 +159,7 @@ class CommandLine {
   void complain_of_unknown_words(const CLI::App& command) const {
     const std::vector<std::string> extras = command.remaining();
     if (extras.empty()) return;
-    const std::string& word = extras.front();
+    const std::string word = extras.front().substr(0, extras.front().find('='));
     const bool is_option = word.starts_with("-");
     if (&command == &app_ && !is_option) {
       throw UsageError("expected a command (" + joined_choices(command_names()) + "), found " +
@@ -167,7 +170,7 @@ class CommandLine {
       if (!option->get_positional() || option->nonpositional()) names.push_back(option->get_name());
     }
     const std::vector<std::string_view> views(names.begin(), names.end());
-    throw UsageError(command.get_name() + (command.get_name().empty() ? "" : ": ") + "expected " +
+    throw UsageError((&command == &app_ ? "expected " : command.get_name() + ": expected ") +
                      (is_option ? joined_choices(views) : "no further argument") + ", found " +
                      in_quotes(word) + nearest_hint(word, views));
   }
@@ -180,8 +183,8 @@ class CommandLine {
                               std::vector<RuntimeKind>{RuntimeKind::host};
       if (!host_alone) throw UsageError("--runtime: expected host, the runtime with numbers");
       train_.set = parse_settings(words_.set);
-      train_.reference = words_.reference;
-      train_.checks = words_.checks;
+      train_.reference = parse_on_off("--reference", words_.reference);
+      train_.checks = parse_on_off("--checks", words_.checks);
       return train(train_);
     }
     const std::vector<RuntimeKind> runtimes =

@@ -51,7 +51,9 @@ std::string explanation(const Judgement& j) {
   const Outcome& o = j.outcome;
   std::string text;
   if (o.verdict == Verdict::error) return text;
-  const auto add = [&text](const std::string& line) { text += (text.empty() ? "    " : "\n    ") + line; };
+  const auto add = [&text](const std::string& line) {
+    text.append(text.empty() ? "    " : "\n    ").append(line);
+  };
   if (!j.as_expected && !j.expected.empty()) add("expected " + j.expected + ", found " + found_text(o));
   if (o.failure) {
     add(std::string(name_of(*o.failure)) + ", iteration " + std::to_string(o.iteration) + ", rank " +
@@ -60,7 +62,7 @@ std::string explanation(const Judgement& j) {
   if ((o.failure || !j.as_expected) && !o.text.empty()) add(o.text);
   if (!o.also.empty()) {
     std::string also = "also";
-    for (const FailureClass other : o.also) also += " " + std::string(name_of(other));
+    for (const FailureClass other : o.also) also.append(" ").append(name_of(other));
     add(also);
   }
   return text;

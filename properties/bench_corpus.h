@@ -1,5 +1,5 @@
-// The benchmarks' programs: 200 generated ones of one shape, so that figures of different days compare. They are
-// stored in corpus/bench; bench_corpus_main.cpp writes them anew after a change that makes them worth it.
+// The benchmarks' programs: 200 generated ones of one shape, so that figures of different days compare. They
+// are stored in corpus/bench; bench_corpus_main.cpp writes them anew after a change that makes them worth it.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace gatherfuzz {
 
 inline constexpr int kBenchPrograms = 200;
 
-// Legal programs with two layers, two ranks and two buckets; every second one replays a graph, every fourth one
-// evaluates; about twelve training steps on average. Always the same for one version of the generator.
+// Legal programs with two layers, two ranks and two buckets; every second one replays a graph, every fourth
+// one evaluates; about twelve training steps on average. Always the same for one version of the generator.
 std::vector<Program> bench_programs();
 
 // What a set of programs comes to.

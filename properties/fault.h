@@ -18,6 +18,8 @@ class FaultPlanter : public Interposer {
   struct Clock {
     std::function<int(int rank)> executing;
     std::function<int(int rank)> issuing;
+    // Whether an iteration replays a captured graph while hooks are off.
+    std::function<bool(int iteration)> replays_with_hooks_off;
   };
   // `param_index` finds a parameter by name (-1: none).
   FaultPlanter(World& world, std::vector<FaultSpec> faults, Clock clock,

@@ -117,7 +117,8 @@ HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t 
   auto plane = [&bytes](Plane p) -> std::vector<std::byte>& { return bytes.planes[static_cast<int>(p)]; };
   const std::vector<float> values = staged(v.main[param]);
   const ParamInfo& info = parts().params[param];
-  if (stored_as_planes(param)) {
+  // Weights stored whole are quantized where they are used: the planes are then read as well.
+  if (precision_ == reference::Precision::mxfp8 && info.mxfp8) {
     const reference::ScaleRounding rounding = rounding_of(program_.flags);
     const reference::MxPlane row = reference::quantize_rowwise(values, info.rows, info.cols, rounding);
     const reference::MxPlane column = reference::quantize_columnwise(values, info.rows, info.cols, rounding);
@@ -125,9 +126,10 @@ HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t 
     plane(Plane::rowwise_scale) = bytes_of(row.scales);
     plane(Plane::columnwise) = bytes_of(column.codes);
     plane(Plane::columnwise_scale) = bytes_of(column.scales);
-  } else if (precision_ == reference::Precision::fp32) {
+  }
+  if (precision_ == reference::Precision::fp32) {
     plane(Plane::whole) = bytes_of(values);
-  } else {
+  } else if (!stored_as_planes(param)) {
     std::vector<uint16_t> halves;  // a bf16 is the upper half of its float
     for (const float value : values)
       halves.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
@@ -206,9 +208,7 @@ HostMonitor::Common& HostMonitor::common(int step) {
 void HostMonitor::accumulated(const OpRef& op, const Operand& grad, uint32_t param, int times) {
   if (!rank(op.rank).in_step || times != planned(rank(op.rank).step).microbatches) return;
   std::vector<float> values = values_of(op.rank, grad);
-  const std::optional<PlannedInjection>& injection = planned(rank(op.rank).step).injection;
-  if (!injection || injection->rank != op.rank || injection->where != InjectionPlace::grad)
-    compare_gradient(op, param, values);
+  if (!planned(rank(op.rank).step).grad_injected(op.rank)) compare_gradient(op, param, values);
   local(op.rank).gradients[param] = std::move(values);
 }
 
@@ -357,7 +357,7 @@ void HostMonitor::check_state(int r, FailureClass failure) {
 void HostMonitor::check_losses(int r) {
   const RankState& state = rank(r);
   const PlannedStep& step = planned(state.step);
-  if (step.injection && step.injection->where == InjectionPlace::grad) return;
+  if (step.grad_injected(r)) return;
   float sum = 0.0f, logits_rms = 0.0f;
   for (int m = 0; m < step.microbatches; ++m) {
     const Pass& pass = reference_pass(r, m);

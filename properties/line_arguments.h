@@ -174,7 +174,8 @@ std::string arguments_text(const Line& line, std::span<const Argument<Line>> tab
   std::string result;
   for (const Argument<Line>& row : table) {
     if (row.initial(line) && !row.required) continue;
-    result += row.positional ? " " : " " + std::string(row.name) + "=";
+    result += ' ';
+    if (!row.positional) result.append(row.name).append("=");
     result += row.text(line, row.bounds);
   }
   return result;

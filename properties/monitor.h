@@ -100,7 +100,7 @@ class Monitor : public Observer {
   const Assembly& parts() const { return ranks_[0].step_ops->parts(); }
   const std::string& param_name(uint32_t param) const { return parts().params[param].name; }
   const Shard& shard_of(int rank, uint16_t tag) const;
-  bool injected(int step) const { return planned(step).injection.has_value(); }
+  bool injected(int step) const { return planned(step).injected(); }
 
   World& world_;
   const Program& program_;

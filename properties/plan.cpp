@@ -1,5 +1,7 @@
 #include "properties/plan.h"
 
+#include <algorithm>
+
 namespace gatherfuzz {
 
 namespace {
@@ -38,7 +40,7 @@ class Walk {
         plan_.evaluations += action.count;
         break;
       case ActionKind::inject_nonfinite:
-        injection_ = PlannedInjection{action.rank, action.where};
+        inject({action.rank, action.where});
         break;
       case ActionKind::skip_iteration:
         ++batch_;
@@ -53,6 +55,12 @@ class Walk {
     }
   }
 
+  // A rank's later injection takes the place of its earlier one.
+  void inject(PlannedInjection injection) {
+    std::erase_if(injections_, [&](const PlannedInjection& i) { return i.rank == injection.rank; });
+    injections_.push_back(injection);
+  }
+
   void drop_graph(bool counter) {
     graph_ = false;
     if (counter) calls_ = 0;
@@ -62,15 +70,15 @@ class Walk {
     PlannedStep s;
     s.batch = batch_++;
     s.microbatches = microbatches_;
-    s.injection = injection_;
-    s.skipped = injection_ && flags_.loss_scale;
-    injection_.reset();
+    s.injections.swap(injections_);
+    s.skipped = s.injected() && flags_.loss_scale;
     const bool overlap = flags_.overlap_param_gather;
     if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps &&
         (hooks_ || !overlap)) {
       graph_ = true;
       graph_gathers_ = overlap;
     }
+    s.hooks = hooks_;
     s.replays = graph_;
     s.gathers = overlap && (graph_ ? graph_gathers_ : hooks_);
     ++calls_;
@@ -89,10 +97,16 @@ class Walk {
   int calls_ = 0;
   bool graph_ = false;
   bool graph_gathers_ = false;
-  std::optional<PlannedInjection> injection_;
+  std::vector<PlannedInjection> injections_;  // pending
 };
 
 }  // namespace
+
+bool PlannedStep::grad_injected(int rank) const {
+  return std::any_of(injections.begin(), injections.end(), [rank](const PlannedInjection& i) {
+    return i.rank == rank && i.where == InjectionPlace::grad;
+  });
+}
 
 Plan plan_program(const Program& program) {
   return Walk(program).take();

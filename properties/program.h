@@ -57,12 +57,17 @@ struct IterationRange {
   bool operator==(const IterationRange&) const = default;
 };
 
+// The iterations in which host state and graph disagree in a way that matters: a captured graph replays while the
+// forward pre-hooks are off.
+enum class FaultWhen : uint8_t { always, replay_with_hooks_off };
+
 // A fault planted in the stream of ops. What is not set matches everything.
 struct FaultSpec {
   FaultKind kind = FaultKind::drop;
   std::string op;  // the op dropped, inserted, changed, or whose wait is dropped
   std::optional<int> rank;
   std::optional<IterationRange> iteration;
+  FaultWhen when = FaultWhen::always;
   std::optional<int> bucket;
   std::string param;
   std::string operand;       // previous-value, coefficient: the member of the op

@@ -10,6 +10,7 @@ constexpr std::string_view kStreams[] = {"compute", "comm"};
 constexpr std::string_view kOffOn[] = {"off", "on"};
 constexpr std::string_view kFalseTrue[] = {"false", "true"};
 constexpr std::string_view kPlaces[] = {"grad", "shard"};
+constexpr std::string_view kWhens[] = {"always", "replay_with_hooks_off"};
 
 constexpr Bounds kRanks{0, 7, {}};
 
@@ -63,6 +64,7 @@ constexpr auto kOp = argument<&FaultSpec::op, FaultSpec>("op", false, true, {});
 constexpr auto kRank = argument<&FaultSpec::rank, FaultSpec>("rank", false, false, kRanks);
 constexpr auto kIteration =
     argument<&FaultSpec::iteration, FaultSpec>("iteration", false, false, {1, kMaxTrainingSteps, {}});
+constexpr auto kWhen = argument<&FaultSpec::when, FaultSpec>("when", false, false, {0, 0, kWhens});
 constexpr auto kBucket = argument<&FaultSpec::bucket, FaultSpec>("bucket", false, false, {0, 255, {}});
 constexpr auto kParam = argument<&FaultSpec::param, FaultSpec>("param", false, false, {});
 constexpr auto kOperand = argument<&FaultSpec::operand, FaultSpec>("operand", false, false, {});
@@ -79,8 +81,8 @@ constexpr Argument<FaultSpec> kAt = {
     [](const FaultSpec&) { return true; },
     [](const Bounds&) { return std::string("execute (only execute is implemented)"); }};
 
-constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kBucket, kParam, kAt};
-constexpr Argument<FaultSpec> kInsert[] = {kOp, kRank, kIteration, kBucket, kParam, kBefore, kAt};
+constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kAt};
+constexpr Argument<FaultSpec> kInsert[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kBefore, kAt};
 constexpr Argument<FaultSpec> kPrevious[] = {kOp, kRank, kIteration, kBucket, kParam, kOperand, kAt};
 constexpr Argument<FaultSpec> kCoefficient[] = {kOp,    kRank,    kIteration, kBucket,
                                                 kParam, kOperand, kFactor,    kAt};

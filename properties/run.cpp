@@ -94,6 +94,10 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     FaultPlanter::Clock clock;
     clock.executing = [&](int r) { return monitor->iteration(r); };
     clock.issuing = [&](int r) { return host_steps[static_cast<std::size_t>(r)] + 1; };
+    clock.replays_with_hooks_off = [&](int iteration) {
+      const PlannedStep& step = plan.steps[static_cast<std::size_t>(iteration) - 1];
+      return step.replays && !step.hooks;
+    };
     planter.emplace(world, program.faults, clock, [&](const std::string& name) {
       const std::vector<ParamInfo> params = model_params(model_config(program.flags));
       for (std::size_t p = 0; p < params.size(); ++p)

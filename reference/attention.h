@@ -13,8 +13,9 @@ struct AttentionShape {
 template <typename Real>
 struct Attention {
   std::vector<Real> context;  // [T, H]
-  std::vector<Real> max;      // [T, heads], kept for backward
-  std::vector<Real> sum;      // [T, heads]
+  std::vector<Real> max;      // [T, heads]
+  std::vector<Real> sum;      // [T, heads], of exp(s - max)
+  std::vector<Real> p;        // [T, heads, seq_length], the keys of the query's sequence; 0 for later ones
 };
 template <typename Real>
 Attention<Real> attention(const AttentionShape& shape, const std::vector<Real>& qkv);

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "reference/clones.h"
+
 namespace gatherfuzz::reference {
 namespace {
 
@@ -32,14 +34,84 @@ constexpr std::array<float, 256> make_e4m3_values() {
 }
 constexpr std::array<float, 256> kE4m3Values = make_e4m3_values();
 
-void quantize_block(const float* block, float* values, std::uint8_t* codes, int stride, std::uint8_t scale) {
-  // Both factors are exact powers of two. A product that underflows is far below half of E4M3's least value.
-  const float inverse = power_of_two(std::max(127 - scale, -127));
-  const float factor = power_of_two(scale - 127);
-  for (int i = 0; i < kMxBlock * stride; i += stride) {
-    codes[i] = encode_e4m3(block[i] * inverse);
-    values[i] = decode_e4m3(codes[i]) * factor;
+}  // namespace
+
+std::uint8_t encode_e4m3(float value) {
+  // A NaN passes as 448, code 0x7E, until the end.
+  const float magnitude = std::fabs(value) < 448.0f ? std::fabs(value) : 448.0f;
+  // In the binade of 2^exponent the codes are 2^(exponent - 3) apart; below 2^-6 as in its binade.
+  const int exponent = std::max((std::bit_cast<std::int32_t>(magnitude) >> 23) - 127, -6);
+  constexpr float kRoundToInteger = 8388608.0f;  // 2^23: its unit in the last place is 1
+  const float steps = (magnitude * power_of_two(3 - exponent) + kRoundToInteger) - kRoundToInteger;
+  // Subnormal codes are 0 to 7 steps; a normal binade starts at 8. Rounding up to 16 is the next binade's 8.
+  const int code = ((exponent + 6) << 3) + static_cast<int>(steps);
+  const int sign = (std::bit_cast<std::int32_t>(value) >> 24) & 0x80;
+  return static_cast<std::uint8_t>(sign | (std::isnan(value) ? 0x7F : code));
+}
+
+float decode_e4m3(std::uint8_t code) {
+  return kE4m3Values[code];
+}
+
+namespace {
+
+// The magnitude's bits, which order as the values do; -1 for NaN.
+std::int32_t magnitude_bits(float value) {
+  const std::int32_t bits = std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF;
+  return std::isnan(value) ? -1 : bits;
+}
+
+// The E8M0 code of a block from its largest magnitude_bits.
+std::uint8_t block_scale(std::int32_t amax_bits, ScaleRounding rounding) {
+  if (amax_bits < 0) return 0xFF;
+  const float amax = std::bit_cast<float>(amax_bits);
+  if (amax == 0.0f) return 0;
+  if (std::isinf(amax)) return 0xFE;
+  int exponent = 0;
+  const float fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent, fraction in [1/2, 1)
+  exponent -= 9;                                       // floor(log2 amax) - 8
+  // 448 = 0.875 * 2^9: amax / 448 <= 2^exponent exactly when fraction <= 0.875.
+  if (rounding == ScaleRounding::up && fraction > 0.875f) ++exponent;
+  return static_cast<std::uint8_t>(std::clamp(exponent + 127, 0, 254));
+}
+
+void keep_largest(const float* __restrict__ row, int cols, std::int32_t* __restrict__ amax) {
+  for (int c = 0; c < cols; ++c) amax[c] = std::max(amax[c], magnitude_bits(row[c]));
+}
+
+// Elements are multiplied by `inverse`, decoded ones by `factor`.
+void quantize_row(const float* __restrict__ row, int cols, const float* __restrict__ inverse,
+                  const float* __restrict__ factor, std::uint8_t* __restrict__ codes,
+                  float* __restrict__ values) {
+  for (int c = 0; c < cols; ++c) codes[c] = encode_e4m3(row[c] * inverse[c]);
+  for (int c = 0; c < cols; ++c) values[c] = decode_e4m3(codes[c]) * factor[c];
+}
+
+// Blocks are `height` rows by `width` columns.
+GATHERFUZZ_REFERENCE_CLONES
+MxPlane quantize(std::span<const float> values, int cols, int height, int width, ScaleRounding rounding) {
+  MxPlane plane{std::vector<std::uint8_t>(values.size()), {}, std::vector<float>(values.size())};
+  plane.scales.reserve(values.size() / kMxBlock);
+  // By column: the largest magnitude in these rows; powers of two, so that products are exact. One that
+  // underflows is far below half of E4M3's least value.
+  const std::size_t stride = static_cast<std::size_t>(cols);
+  std::vector<std::int32_t> amax(stride);
+  std::vector<float> inverse(stride), factor(stride);
+  const std::size_t band = static_cast<std::size_t>(height) * stride;
+  for (std::size_t begin = 0; begin < values.size(); begin += band) {
+    std::fill(amax.begin(), amax.end(), -1);
+    for (std::size_t row = begin; row < begin + band; row += stride)
+      keep_largest(&values[row], cols, amax.data());
+    for (int c = 0; c < cols; c += width) {
+      const int scale = block_scale(*std::max_element(&amax[c], &amax[c] + width), rounding);
+      plane.scales.push_back(static_cast<std::uint8_t>(scale));
+      std::fill_n(&inverse[c], width, power_of_two(std::max(127 - scale, -127)));
+      std::fill_n(&factor[c], width, power_of_two(scale - 127));
+    }
+    for (std::size_t row = begin; row < begin + band; row += stride)
+      quantize_row(&values[row], cols, inverse.data(), factor.data(), &plane.codes[row], &plane.values[row]);
   }
+  return plane;
 }
 
 void require_blocks(std::span<const float> values, int rows, int cols, int blocked) {
@@ -55,73 +127,14 @@ void require_blocks(std::span<const float> values, int rows, int cols, int block
 
 }  // namespace
 
-float round_to_bf16(float value) {
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) {
-    bits |= 0x00400000u;
-  } else {
-    bits += 0x7FFFu + ((bits >> 16) & 1u);
-  }
-  return std::bit_cast<float>(bits & 0xFFFF0000u);
-}
-
-std::uint8_t encode_e4m3(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const int sign = static_cast<int>(bits >> 31) << 7;
-  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7F);
-  const float magnitude = std::min(std::fabs(value), 448.0f);
-  // In the binade of 2^exponent the codes are 2^(exponent - 3) apart; below 2^-6 as in its binade.
-  const int exponent = std::max(static_cast<int>(std::bit_cast<std::uint32_t>(magnitude) >> 23) - 127, -6);
-  constexpr float kRoundToInteger = 8388608.0f;  // 2^23: its unit in the last place is 1
-  const float steps = (magnitude * power_of_two(3 - exponent) + kRoundToInteger) - kRoundToInteger;
-  // Subnormal codes are 0 to 7 steps; a normal binade starts at 8. Rounding up to 16 is the next binade's 8.
-  return static_cast<std::uint8_t>(sign | (((exponent + 6) << 3) + static_cast<int>(steps)));
-}
-
-float decode_e4m3(std::uint8_t code) {
-  return kE4m3Values[code];
-}
-
-std::uint8_t block_scale(const float* block, int stride, ScaleRounding rounding) {
-  float amax = -1.0f;  // stays so when all are NaN
-  for (int i = 0; i < kMxBlock * stride; i += stride) {
-    const float magnitude = std::fabs(block[i]);
-    amax = magnitude > amax ? magnitude : amax;  // false for NaN
-  }
-  if (amax < 0.0f) return 0xFF;
-  if (amax == 0.0f) return 0;
-  if (std::isinf(amax)) return 0xFE;
-  int exponent = 0;
-  const float fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent, fraction in [1/2, 1)
-  exponent -= 9;                                       // floor(log2 amax) - 8
-  // 448 = 0.875 * 2^9: amax / 448 <= 2^exponent exactly when fraction <= 0.875.
-  if (rounding == ScaleRounding::up && fraction > 0.875f) ++exponent;
-  return static_cast<std::uint8_t>(std::clamp(exponent + 127, 0, 254));
-}
-
 MxPlane quantize_rowwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {
   require_blocks(values, rows, cols, cols);
-  MxPlane plane{std::vector<std::uint8_t>(values.size()), std::vector<std::uint8_t>(values.size() / kMxBlock),
-                std::vector<float>(values.size())};
-  for (std::size_t block = 0; block < plane.scales.size(); ++block) {
-    const std::size_t at = block * kMxBlock;
-    plane.scales[block] = block_scale(&values[at], 1, rounding);
-    quantize_block(&values[at], &plane.values[at], &plane.codes[at], 1, plane.scales[block]);
-  }
-  return plane;
+  return quantize(values, cols, 1, kMxBlock, rounding);
 }
 
 MxPlane quantize_columnwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {
   require_blocks(values, rows, cols, rows);
-  MxPlane plane{std::vector<std::uint8_t>(values.size()), std::vector<std::uint8_t>(values.size() / kMxBlock),
-                std::vector<float>(values.size())};
-  const std::size_t width = static_cast<std::size_t>(cols);
-  for (std::size_t block = 0; block < plane.scales.size(); ++block) {
-    const std::size_t at = (block / width) * kMxBlock * width + block % width;
-    plane.scales[block] = block_scale(&values[at], cols, rounding);
-    quantize_block(&values[at], &plane.values[at], &plane.codes[at], cols, plane.scales[block]);
-  }
-  return plane;
+  return quantize(values, cols, kMxBlock, 1, rounding);
 }
 
 }  // namespace gatherfuzz::reference

@@ -84,7 +84,7 @@ TEST(E4m3, DecodesKnownValuesAndRoundTrips) {
 std::uint8_t scale_of(float first, float second, ScaleRounding rounding) {
   std::vector<float> block(kMxBlock, second);
   block[7] = first;
-  return block_scale(block.data(), 1, rounding);
+  return quantize_rowwise(block, 1, kMxBlock, rounding).scales[0];
 }
 
 TEST(MxScale, IsThePowerOfTwoOfItsDefinitionForEveryAmax) {

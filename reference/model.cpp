@@ -64,8 +64,7 @@ LossAndGradients<Real> BasicModel<Real>::forward_backward(const Prepared<Real>& 
   LossAndGradients<Real> result{state.cross_entropy.loss, root_mean_square(state.logits),
                                 std::vector<Values>(params_.size())};
   std::vector<Values>& gradients = result.gradients;
-  const Values dlogits = rounded(
-      cross_entropy_backward(state.logits, targets, shape_.vocab_size, state.cross_entropy, coefficient));
+  const Values dlogits = rounded(cross_entropy_backward(state.cross_entropy, targets, coefficient));
   const Values dnorm = linear_backward(weights, output_index(shape_), state.final_norm.y, dlogits, gradients);
   Values dx = norm_backward(weights, final_norm_index(shape_), state.layers.back().out, state.final_norm,
                             dnorm, gradients);

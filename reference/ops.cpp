@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "reference/clones.h"
 #include "reference/rows.h"
 
 namespace gatherfuzz::reference {
@@ -17,24 +18,28 @@ Real sigmoid(Real x) {
 }  // namespace
 
 template <typename Real>
-std::vector<Real> product(const std::vector<Real>& left, const std::vector<Real>& right, int rows, int inner,
-                          int cols) {
-  // The innermost loop runs over outputs: each one's sum ascends in k, and several are computed at once.
+GATHERFUZZ_REFERENCE_CLONES std::vector<Real> product(const std::vector<Real>& left,
+                                                      const std::vector<Real>& right, int rows, int inner,
+                                                      int cols) {
+  // The innermost loop runs over outputs: each one's sum ascends in k, and those of a tile stay in registers.
   constexpr int kTile = 32;
   std::vector<Real> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
-  for (int row = 0; row < rows; ++row) {
-    const Real* left_row = left.data() + static_cast<std::ptrdiff_t>(row) * inner;
-    for (int begin = 0; begin < cols; begin += kTile) {
-      const int width = std::min(kTile, cols - begin);
-      const Real* right_tile = right.data() + begin;
+  const Real* left_row = left.data();
+  Real* out_row = out.data();
+  for (int row = 0; row < rows; ++row, left_row += inner, out_row += cols) {
+    int col = 0;
+    for (; col + kTile <= cols; col += kTile) {
       Real sum[kTile] = {};
-      if (width == kTile) {
-        for (int k = 0; k < inner; ++k) add_multiple(sum, left_row[k], right_tile + k * cols, kTile);
-      } else {
-        for (int k = 0; k < inner; ++k) add_multiple(sum, left_row[k], right_tile + k * cols, width);
+      const Real* right_row = right.data() + col;
+      for (int k = 0; k < inner; ++k, right_row += cols) {
+#pragma GCC unroll 32
+        for (int i = 0; i < kTile; ++i) sum[i] += left_row[k] * right_row[i];
       }
-      std::copy_n(sum, width, out.data() + static_cast<std::ptrdiff_t>(row) * cols + begin);
+      std::copy_n(sum, kTile, out_row + col);
     }
+    const Real* right_row = right.data() + col;
+    for (int k = 0; k < inner; ++k, right_row += cols)
+      add_multiple(out_row + col, left_row[k], right_row, cols - col);
   }
   return out;
 }
@@ -113,11 +118,10 @@ RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>& dy, const std:
 template <typename Real>
 std::vector<Real> swiglu(const std::vector<Real>& in, int ffn) {
   std::vector<Real> out(in.size() / 2);
-  const std::size_t width = static_cast<std::size_t>(ffn);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const Real* gate = &in[i / width * 2 * width + i % width];
-    const Real up = gate[width];
-    out[i] = (*gate * sigmoid(*gate)) * up;
+  const Real* gate = in.data();
+  for (auto row = out.begin(); row != out.end(); row += ffn, gate += 2 * ffn) {
+    const Real* up = gate + ffn;
+    for (int f = 0; f < ffn; ++f) row[f] = (gate[f] * sigmoid(gate[f])) * up[f];
   }
   return out;
 }
@@ -125,14 +129,16 @@ std::vector<Real> swiglu(const std::vector<Real>& in, int ffn) {
 template <typename Real>
 std::vector<Real> swiglu_backward(const std::vector<Real>& dout, const std::vector<Real>& in, int ffn) {
   std::vector<Real> din(in.size());
-  const std::size_t width = static_cast<std::size_t>(ffn);
-  for (std::size_t i = 0; i < dout.size(); ++i) {
-    const std::size_t at = i / width * 2 * width + i % width;
-    const Real gate = in[at];
-    const Real up = in[at + width];
-    const Real sig = sigmoid(gate);
-    din[at] = (dout[i] * up) * (sig * (Real(1) + gate * (Real(1) - sig)));
-    din[at + width] = dout[i] * (gate * sig);
+  const Real* gate = in.data();
+  Real* dgate = din.data();
+  for (auto row = dout.begin(); row != dout.end(); row += ffn, gate += 2 * ffn, dgate += 2 * ffn) {
+    const Real* up = gate + ffn;
+    Real* dup = dgate + ffn;
+    for (int f = 0; f < ffn; ++f) {
+      const Real sig = sigmoid(gate[f]);
+      dgate[f] = (row[f] * up[f]) * (sig * (Real(1) + gate[f] * (Real(1) - sig)));
+      dup[f] = row[f] * (gate[f] * sig);
+    }
   }
   return din;
 }
@@ -140,14 +146,12 @@ std::vector<Real> swiglu_backward(const std::vector<Real>& dout, const std::vect
 template <typename Real>
 CrossEntropy<Real> cross_entropy(const std::vector<Real>& logits, std::span<const std::int32_t> targets,
                                  int vocab) {
-  CrossEntropy<Real> out{0, std::vector<Real>(targets.size()), std::vector<Real>(targets.size())};
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    const std::span<const Real> row(&logits[t * static_cast<std::size_t>(vocab)],
-                                    static_cast<std::size_t>(vocab));
-    const Real max = *std::max_element(row.begin(), row.end());
-    Real sum = 0;
-    for (const Real logit : row) sum += std::exp(logit - max);
-    out.loss += (std::log(sum) + max) - row[static_cast<std::size_t>(targets[t])];
+  CrossEntropy<Real> out{0, std::vector<Real>(targets.size()), std::vector<Real>(targets.size()), logits};
+  Real* p = out.p.data();
+  for (std::size_t t = 0; t < targets.size(); ++t, p += vocab) {
+    const Real target_logit = p[targets[t]];
+    const auto [max, sum] = softmax(p, vocab);
+    out.loss += (std::log(sum) + max) - target_logit;
     out.max[t] = max;
     out.sum[t] = sum;
   }
@@ -156,34 +160,31 @@ CrossEntropy<Real> cross_entropy(const std::vector<Real>& logits, std::span<cons
 }
 
 template <typename Real>
-std::vector<Real> cross_entropy_backward(const std::vector<Real>& logits,
-                                         std::span<const std::int32_t> targets, int vocab,
-                                         const CrossEntropy<Real>& forward, Real coefficient) {
+std::vector<Real> cross_entropy_backward(const CrossEntropy<Real>& forward,
+                                         std::span<const std::int32_t> targets, Real coefficient) {
+  std::vector<Real> dlogits = forward.p;
+  const std::size_t vocab = dlogits.size() / targets.size();
+  for (std::size_t t = 0; t < targets.size(); ++t)
+    dlogits[t * vocab + static_cast<std::size_t>(targets[t])] -= Real(1);
   const Real factor = coefficient / static_cast<Real>(targets.size());
-  std::vector<Real> dlogits(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const std::size_t t = i / static_cast<std::size_t>(vocab);
-    const bool is_target = i % static_cast<std::size_t>(vocab) == static_cast<std::size_t>(targets[t]);
-    const Real p = std::exp(logits[i] - forward.max[t]) / forward.sum[t];
-    dlogits[i] = (p - (is_target ? Real(1) : Real(0))) * factor;
-  }
+  for (Real& value : dlogits) value *= factor;
   return dlogits;
 }
 
-#define GATHERFUZZ_INSTANTIATE(Real)                                                                         \
-  template std::vector<Real> product(const std::vector<Real>&, const std::vector<Real>&, int, int, int);     \
-  template std::vector<Real> transpose(const std::vector<Real>&, int, int);                                  \
-  template std::vector<Real> embedding(const std::vector<Real>&, std::span<const std::int32_t>, int);        \
-  template std::vector<Real> embedding_backward(const std::vector<Real>&, std::span<const std::int32_t>,     \
-                                                int, int);                                                   \
-  template RmsNorm<Real> rms_norm(const std::vector<Real>&, const std::vector<Real>&);                       \
-  template RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>&, const std::vector<Real>&,      \
-                                                    const std::vector<Real>&, const std::vector<Real>&);     \
-  template std::vector<Real> swiglu(const std::vector<Real>&, int);                                          \
-  template std::vector<Real> swiglu_backward(const std::vector<Real>&, const std::vector<Real>&, int);       \
-  template CrossEntropy<Real> cross_entropy(const std::vector<Real>&, std::span<const std::int32_t>, int);   \
-  template std::vector<Real> cross_entropy_backward(const std::vector<Real>&, std::span<const std::int32_t>, \
-                                                    int, const CrossEntropy<Real>&, Real);
+#define GATHERFUZZ_INSTANTIATE(Real)                                                                       \
+  template std::vector<Real> product(const std::vector<Real>&, const std::vector<Real>&, int, int, int);   \
+  template std::vector<Real> transpose(const std::vector<Real>&, int, int);                                \
+  template std::vector<Real> embedding(const std::vector<Real>&, std::span<const std::int32_t>, int);      \
+  template std::vector<Real> embedding_backward(const std::vector<Real>&, std::span<const std::int32_t>,   \
+                                                int, int);                                                 \
+  template RmsNorm<Real> rms_norm(const std::vector<Real>&, const std::vector<Real>&);                     \
+  template RmsNormGradients<Real> rms_norm_backward(const std::vector<Real>&, const std::vector<Real>&,    \
+                                                    const std::vector<Real>&, const std::vector<Real>&);   \
+  template std::vector<Real> swiglu(const std::vector<Real>&, int);                                        \
+  template std::vector<Real> swiglu_backward(const std::vector<Real>&, const std::vector<Real>&, int);     \
+  template CrossEntropy<Real> cross_entropy(const std::vector<Real>&, std::span<const std::int32_t>, int); \
+  template std::vector<Real> cross_entropy_backward(const CrossEntropy<Real>&,                             \
+                                                    std::span<const std::int32_t>, Real);
 GATHERFUZZ_INSTANTIATE(float)
 GATHERFUZZ_INSTANTIATE(double)
 #undef GATHERFUZZ_INSTANTIATE

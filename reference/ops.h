@@ -59,15 +59,15 @@ template <typename Real>
 struct CrossEntropy {
   Real loss = 0;
   std::vector<Real> max;  // [T]
-  std::vector<Real> sum;  // [T]
+  std::vector<Real> sum;  // [T], of exp(logit - max)
+  std::vector<Real> p;    // [T, V], exp(logit - max) / sum
 };
 template <typename Real>
 CrossEntropy<Real> cross_entropy(const std::vector<Real>& logits, std::span<const std::int32_t> targets,
                                  int vocab);
-// dlogits = (exp(l - max) / sum - onehot) * (coefficient / T)
+// dlogits = (p - onehot) * (coefficient / T)
 template <typename Real>
-std::vector<Real> cross_entropy_backward(const std::vector<Real>& logits,
-                                         std::span<const std::int32_t> targets, int vocab,
-                                         const CrossEntropy<Real>& forward, Real coefficient);
+std::vector<Real> cross_entropy_backward(const CrossEntropy<Real>& forward,
+                                         std::span<const std::int32_t> targets, Real coefficient);
 
 }  // namespace gatherfuzz::reference

@@ -99,7 +99,7 @@ TEST(OpsGradient, CrossEntropy) {
   const Values logits = test::random_values(3 * 7, 3, 1);
   constexpr double kCoefficient = 0.75;
   const Values dlogits =
-      cross_entropy_backward(logits, targets, 7, cross_entropy(logits, targets, 7), kCoefficient);
+      cross_entropy_backward<double>(cross_entropy(logits, targets, 7), targets, kCoefficient);
   EXPECT_EQ(check_gradient(logits, dlogits,
                            [&](const Values& x) { return kCoefficient * cross_entropy(x, targets, 7).loss; }),
             3 * 7);

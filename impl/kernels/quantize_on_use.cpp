@@ -1,5 +1,7 @@
 #include "impl/kernels/quantize_on_use.h"
 
+#include "impl/kernels/quantize_weight.h"
+
 namespace gatherfuzz {
 
 void QuantizeOnUse::host(HostMemory& memory) const {
@@ -9,6 +11,10 @@ void QuantizeOnUse::host(HostMemory& memory) const {
                       memory.out<e8m0>(rowwise_scale));
   mx_quantize_columnwise(values, rows, cols, rounding, memory.out<e4m3>(columnwise),
                          memory.out<e8m0>(columnwise_scale));
+}
+
+void QuantizeOnUse::symbolic(SymbolicMemory& memory) const {
+  assign_planes(memory, weight, rowwise, rowwise_scale, columnwise, columnwise_scale, rounding);
 }
 
 }  // namespace gatherfuzz

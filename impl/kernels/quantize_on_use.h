@@ -19,6 +19,7 @@ struct QuantizeOnUse {
   ScaleRounding rounding = ScaleRounding::up;
 
   void host(HostMemory& memory) const;
+  void symbolic(SymbolicMemory& memory) const;
 };
 
 }  // namespace gatherfuzz

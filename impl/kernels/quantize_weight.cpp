@@ -1,5 +1,7 @@
 #include "impl/kernels/quantize_weight.h"
 
+#include <utility>
+
 namespace gatherfuzz {
 
 Term quantized_term(Term value, Plane plane, ScaleRounding rounding) {
@@ -16,15 +18,19 @@ void QuantizeWeight::host(HostMemory& memory) const {
 }
 
 // A source that is not one run of one value gives planes that equal nothing expected.
-void QuantizeWeight::symbolic(SymbolicMemory& memory) const {
+void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise, const Operand& rowwise_scale,
+                   const Operand& columnwise, const Operand& columnwise_scale, ScaleRounding rounding) {
   const Digest value = memory.digest(source);
-  memory.assign(rowwise, quantized_term(value.term, Plane::rowwise, rounding), value.label, value.taint);
-  memory.assign(rowwise_scale, quantized_term(value.term, Plane::rowwise_scale, rounding), value.label,
-                value.taint);
-  memory.assign(columnwise, quantized_term(value.term, Plane::columnwise, rounding), value.label,
-                value.taint);
-  memory.assign(columnwise_scale, quantized_term(value.term, Plane::columnwise_scale, rounding), value.label,
-                value.taint);
+  const std::pair<const Operand*, Plane> planes[] = {{&rowwise, Plane::rowwise},
+                                                     {&rowwise_scale, Plane::rowwise_scale},
+                                                     {&columnwise, Plane::columnwise},
+                                                     {&columnwise_scale, Plane::columnwise_scale}};
+  for (const auto& [operand, plane] : planes)
+    memory.assign(*operand, quantized_term(value.term, plane, rounding), value.label, value.taint);
+}
+
+void QuantizeWeight::symbolic(SymbolicMemory& memory) const {
+  assign_planes(memory, source, rowwise, rowwise_scale, columnwise, columnwise_scale, rounding);
 }
 
 }  // namespace gatherfuzz

@@ -11,6 +11,10 @@ namespace gatherfuzz {
 // Data of zeros are zeros; scales of zeros are a value like any other.
 Term quantized_term(Term value, Plane plane, ScaleRounding rounding);
 
+// Writes the planes of quantize(source) as terms.
+void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise, const Operand& rowwise_scale,
+                   const Operand& columnwise, const Operand& columnwise_scale, ScaleRounding rounding);
+
 // source [rows, cols] bf16; data planes [rows, cols]; scales [rows, cols/32] and [rows/32, cols].
 struct QuantizeWeight {
   static constexpr const char* kName = "quantize";

@@ -20,7 +20,6 @@ struct Twenty {
   char a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t;
 };
 struct Mixed {
-  static constexpr int kNoMember = 7;
   Read<real> source;
   Coefficient factor;
   uint64_t seed;

@@ -63,13 +63,13 @@ class FifoDrain : public Drain {
     if (cursor.blocked || rank.queue_.empty()) return false;
     while (cursor.item < rank.queue_.size() && !world_.stopped()) {
       const QueueItem& item = rank.queue_[cursor.item];
-      const std::byte* bytes = rank.stored(item);
       if (item.kind == QueueItem::Kind::graph) {
         if (!run_graph(cursor, rank, item)) return true;
       } else if (item.kind == QueueItem::Kind::mark) {
-        if (world_.observer_ != nullptr) world_.observer_->mark(r, *reinterpret_cast<const Mark*>(bytes));
+        if (world_.observer_ != nullptr)
+          world_.observer_->mark(r, *reinterpret_cast<const Mark*>(rank.stored(item)));
       } else {
-        const OpRef ref{item.type, bytes, r, item.stream, 0, item.site};
+        const OpRef ref{item.type, rank.stored(item), r, item.stream, 0, item.site};
         if (item.kind == QueueItem::Kind::op) {
           world_.execute(ref);
         } else if (comes_to(ref)) {

@@ -8,7 +8,7 @@ namespace gatherfuzz {
 
 namespace {
 // A rank that queues this much without waiting lets the queues drain, so that they stay in cache.
-constexpr std::size_t kQueueLimit = 2048;
+constexpr std::size_t kQueueLimit = 512;
 }  // namespace
 
 RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
@@ -131,7 +131,8 @@ void RankRuntime::wait(StreamId stream, EventId event, Site site) {
   const Event& e = event_at(event);
   if (e.record == 0) return;  // rule 24: an unrecorded event is complete
   if (e.capture >= 0 || streams_[stream].capture >= 0) {
-    if (world_.interposer_ == nullptr || world_.interposer_->honours_wait(rank_, e.last, true)) join_capture(stream, e);
+    if (world_.interposer_ == nullptr || world_.interposer_->honours_wait(rank_, e.last, true))
+      join_capture(stream, e);
     return;
   }
   if (world_.in_issue_order()) return;

@@ -80,7 +80,7 @@ class RankRuntime : public Runtime {
 
   QueueItem& push(QueueItem::Kind kind, StreamId stream, Site site);
   uint32_t store(const void* bytes, uint32_t size);
-  const std::byte* stored(const QueueItem& item) const {
+  const std::byte* stored(const QueueItem& item) const {  // of an op, a collective or a mark
     return reinterpret_cast<const std::byte*>(storage_.data()) + item.value;
   }
   void capture_op(StreamId stream, const OpType& type, const void* op, Site site);

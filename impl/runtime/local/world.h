@@ -60,8 +60,9 @@ class Interposer {
   virtual const std::byte* before(const OpRef& op) = 0;
   virtual void after(const OpRef& op) = 0;
   // Whether the machine honours a wait for work that ended with op `what` on the rank: a wait of a stream for
-  // an event, or an edge between streams of a graph. Asked when the wait is met in execution, and (`capturing`)
-  // when host code issues it in a capture. Executing in issue order asks nothing: every wait is satisfied.
+  // an event, or an edge between streams of a graph. Asked when the wait is met in execution, and
+  // (`capturing`) when host code issues it in a capture. Executing in issue order asks nothing: every wait is
+  // satisfied.
   virtual bool honours_wait(int rank, const OpType* what, bool capturing) = 0;
 };
 

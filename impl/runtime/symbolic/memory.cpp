@@ -20,7 +20,7 @@ void SymbolicMemory::reinterpret(Segment& piece, uint8_t width) {
   static constexpr Term kReinterpret = term_of("reinterpret");
   static constexpr Term kShifted = term_of("shifted");
   const Term reason = piece.element != width ? kReinterpret : kShifted;
-  piece.term = mix(mix(reason, piece.term), piece.offset % width);
+  piece.term = mix(mix(reason, piece.term), width * 256u + piece.offset % width);
   piece.element = width;
   piece.offset -= piece.offset % width;
 }
@@ -51,6 +51,14 @@ bool SymbolicMemory::continues(const Segment& left, const Segment& right) {
 
 Digest SymbolicMemory::digest(const Operand& operand) const {
   Digest result;
+  if (operand.empty()) return result;
+  // One segment that begins where the operand does and holds its elements: most reads.
+  const Buffer& buffer = buffers_[operand.buffer];
+  const std::size_t i = find(buffer.segments, operand.begin);
+  const Segment& only = buffer.segments[i];
+  if (only.begin == operand.begin && only.offset == 0 && end_of(buffer, i) >= operand.end() &&
+      (only.element == size_of(operand.dtype) || !only.has_position()))
+    return {only.term, only.label, only.taint};
   bool first = true;
   bool several = false;
   pieces(operand, [&](const Segment& piece, uint32_t) {
@@ -78,32 +86,41 @@ bool SymbolicMemory::tainted(const Operand& operand) const {
 
 void SymbolicMemory::assign(const Operand& operand, Term term, Label label, uint8_t taint) {
   if (operand.empty()) return;
-  Segment value;
-  value.term = term;
-  value.begin = operand.begin;
-  value.label = label;
-  value.taint = taint;
-  value.element = static_cast<uint8_t>(size_of(operand.dtype));
-  assign_piece(operand.buffer, value, operand.end());
+  const bool positioned = term != kZeroTerm && term != kUninitialized;
+  std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+  const std::size_t i = find(segments, operand.begin);
+  if (segments[i].begin != operand.begin || end_of(buffers_[operand.buffer], i) != operand.end()) {
+    const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+    assign_piece(operand.buffer, Segment{term, operand.begin, 0, label, width, taint}, operand.end());
+    return;
+  }
+  // One segment by another of the same extent: most writes.
+  Segment& segment = segments[i];
+  segment.term = term;
+  segment.offset = 0;
+  segment.label = positioned ? label : kNoLabel;
+  segment.element = positioned ? static_cast<uint8_t>(size_of(operand.dtype)) : 0;
+  segment.taint = taint;
+  if (segments.size() > 1) join_neighbours(segments, i);
 }
 
 void SymbolicMemory::assign_piece(BufferId id, const Segment& value, uint32_t end) {
   Buffer& buffer = buffers_[id];
   std::vector<Segment>& segments = buffer.segments;
   if (value.begin >= end) return;
-  Segment fresh = value;
-  fresh.normalize();
-  std::size_t i = find(segments, fresh.begin);
-  const uint32_t i_end = i + 1 < segments.size() ? segments[i + 1].begin : buffer.bytes;
-  if (segments[i].begin == fresh.begin && i_end == end) {
-    segments[i] = fresh;
-  } else {
-    i = split(buffer, fresh.begin);
+  std::size_t i = find(segments, value.begin);
+  if (segments[i].begin != value.begin || end_of(buffer, i) != end) {
+    i = split(buffer, value.begin);
     const std::size_t j = split(buffer, end);
-    segments[i] = fresh;
     segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                    segments.begin() + static_cast<std::ptrdiff_t>(j));
   }
+  segments[i] = value;
+  segments[i].normalize();
+  join_neighbours(segments, i);
+}
+
+void SymbolicMemory::join_neighbours(std::vector<Segment>& segments, std::size_t i) {
   if (i + 1 < segments.size() && continues(segments[i], segments[i + 1]))
     segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   if (i > 0 && continues(segments[i - 1], segments[i]))

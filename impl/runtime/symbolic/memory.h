@@ -68,7 +68,7 @@ class SymbolicMemory {
     for (std::size_t i = find(segments, operand.begin); i < segments.size(); ++i) {
       if (segments[i].begin >= operand.end()) break;
       Segment piece = cut(segments[i], operand.begin);
-      uint32_t end = i + 1 < segments.size() ? segments[i + 1].begin : buffers_[operand.buffer].bytes;
+      uint32_t end = end_of(buffers_[operand.buffer], i);
       if (end > operand.end()) end = operand.end();
       if ((((piece.begin - operand.begin) | (end - operand.begin)) & inside) != 0) [[unlikely]] {
         const uint32_t first = operand.begin + ((piece.begin - operand.begin + inside) & ~inside);
@@ -144,6 +144,10 @@ class SymbolicMemory {
   }
   Segment torn_element(const Operand& operand, uint32_t begin) const;
   static bool continues(const Segment& left, const Segment& right);
+  static uint32_t end_of(const Buffer& buffer, std::size_t i) {
+    return i + 1 < buffer.segments.size() ? buffer.segments[i + 1].begin : buffer.bytes;
+  }
+  static void join_neighbours(std::vector<Segment>& segments, std::size_t i);
   std::size_t split(Buffer& buffer, uint32_t position);
 
   int rank_;

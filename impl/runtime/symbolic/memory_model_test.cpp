@@ -88,9 +88,9 @@ class Model {
     if (!b.positioned()) return b;
     const uint32_t inside = b.offset % width;
     if (b.element != width)
-      b.term = mix(mix(term_of("reinterpret"), b.term), inside);
+      b.term = mix(mix(term_of("reinterpret"), b.term), width * 256 + inside);
     else if (inside != 0)
-      b.term = mix(mix(term_of("shifted"), b.term), inside);
+      b.term = mix(mix(term_of("shifted"), b.term), width * 256 + inside);
     b.element = static_cast<uint8_t>(width);
     b.offset -= inside;
     return b;

@@ -1,0 +1,147 @@
+// The other commands, and command lines that are wrong.
+#include <nlohmann/json.hpp>
+
+#include "fuzz/run_binary_for_tests.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+using CommandsTest = BinaryTest;
+
+TEST_F(CommandsTest, VersionAndHelp) {
+  const Result version = run({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_TRUE(version.out.starts_with("gatherfuzz 0.1.0 (")) << version.out;
+  EXPECT_NE(version.out.find("runtimes: symbolic, host\n"), std::string::npos);
+  for (const char* command : {"check", "train", "fuzz", "bench"}) {
+    const Result help = run({command, "--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.out.find(std::string("Example: gatherfuzz ") + command), std::string::npos) << help.out;
+  }
+}
+
+TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
+  const std::string file = program("x.program", "train 1\n");
+  const struct {
+    std::vector<std::string> arguments;
+    std::string message;
+  } cases[] = {
+      {{}, "expected a command: check, train, fuzz or bench"},
+      {{"chek", file}, "found 'chek'; nearest: check"},
+      {{"check"}, "FILE is required"},
+      {{"check", file, "--runtme=host"}, "nearest: --runtime"},
+      {{"check", file, "--runtime", "hots"}, "expected symbolic or host, found 'hots'; nearest: host"},
+      {{"check", file, "--set", "lr"}, "--set: expected name=value"},
+      {{"train", "--text", file, "--steps", "1001"}, "not in range"},
+      {{"train", "--text", file, "--checks", "onn"},
+       "--checks: expected on or off, found 'onn'; nearest: on"},
+      {{"train", "--text", file, "--runtime", "symbolic"}, "expected host"},
+      {{"train", "--text", file, "--set", "vocab_size=128"}, "at least 256"},
+      {{"train", "--text", file, "--set", "use_distributed_optimizer=false"}, "refused: "},
+      {{"train", "--text", file}, "expected 65 to"},
+      {{"train", "--text", path("missing")}, "No such file"},
+      {{"fuzz", "--time", "soon"}, "expected a duration"},
+      {{"fuzz", "--fault", "dorp op=adam"}, "nearest: drop"},
+      {{"bench", "--corpus", path("missing")}, "No such file"},
+  };
+  for (const auto& c : cases) {
+    const Result result = run(c.arguments);
+    EXPECT_EQ(result.exit_code, 2) << c.message << result.err;
+    EXPECT_NE(result.err.find(c.message), std::string::npos) << c.message << "\nfound\n" << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(CommandsTest, TrainingFollowsTheReferenceAndLearns) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "the quick brown fox jumps over the lazy dog. ";
+  const Result result =
+      run({"train", "--text", write("text", text), "--steps", "25", "--curve", path("curve.csv"), "--set",
+           "data_parallel_size=2", "--set", "seq_length=32", "--set", "lr=0.01"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  float loss = 0.0f, unigram = 0.0f, share = -1.0f;
+  ASSERT_EQ(std::sscanf(result.out.c_str(), "final loss %f nats, unigram %f nats, worst share of bound %f",
+                        &loss, &unigram, &share),
+            3)
+      << result.out;
+  EXPECT_NEAR(unigram, 3.04f, 0.1f);
+  EXPECT_LE(share, 1.0f);
+  EXPECT_NE(result.err.find("step 20/25  loss "), std::string::npos) << result.err;
+
+  std::istringstream curve(content_of(path("curve.csv")));
+  std::string line;
+  std::getline(curve, line);
+  EXPECT_EQ(line, "step,loss,reference_loss");
+  float first = 0.0f, found = 0.0f, reference = 0.0f;
+  int step = 0, steps = 0;
+  while (std::getline(curve, line)) {
+    ASSERT_EQ(std::sscanf(line.c_str(), "%d,%f,%f", &step, &found, &reference), 3) << line;
+    EXPECT_NEAR(found, reference, 0.05f) << line;
+    if (++steps == 1) first = found;
+  }
+  EXPECT_EQ(steps, 25);
+  EXPECT_LT(found, first - 1.0f);
+}
+
+TEST_F(CommandsTest, TrainingWithoutChecksTakesTheSameSteps) {
+  const std::string text = write("text", content_of(GATHERFUZZ_SOURCE_DIR "/LICENSE"));
+  const auto curve = [&](const char* checks) {
+    EXPECT_EQ(run({"train", "--text", text, "--steps", "5", "--reference", "off", "--checks", checks,
+                   "--curve", path("curve.csv")})
+                  .exit_code,
+              0);
+    return content_of(path("curve.csv"));
+  };
+  const std::string checked = curve("on");
+  EXPECT_EQ(checked, curve("off"));
+  EXPECT_EQ(std::count(checked.begin(), checked.end(), '\n'), 6);
+}
+
+TEST_F(CommandsTest, ACampaignFindsAPlantedFaultAndKeepsTheProgram) {
+  const Result result =
+      run({"fuzz", "--runtime", "symbolic", "--runs", "2000", "--seed", "7", "--out", path("out"), "--fault",
+           "drop op=copy_main_params_to_param_buffer iteration=2+"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("FAILURE ")) << result.err;
+  EXPECT_NE(result.err.find("reproduced 3 of 3"), std::string::npos) << result.err;
+  EXPECT_NE(result.out.find(" 1 failures, "), std::string::npos) << result.out;
+  const std::string before = "Reproduce: gatherfuzz check --runtime symbolic ";
+  const std::size_t at = result.err.find(before);
+  ASSERT_NE(at, std::string::npos);
+  const std::string file =
+      result.err.substr(at + before.size(), result.err.find('\n', at) - at - before.size());
+  EXPECT_EQ(run({"check", "--runtime", "symbolic", file}).exit_code, 1);
+}
+
+TEST_F(CommandsTest, ACampaignIsTheSameEachTime) {
+  const auto counts = [&](const char* seed) {
+    const Result result =
+        run({"fuzz", "--runtime", "symbolic", "--runs", "200", "--seed", seed, "--out", path("out")});
+    return result.out.substr(0, result.out.find('('));
+  };
+  const std::string first = counts("1");
+  EXPECT_NE(first.find(" programs, "), std::string::npos) << first;
+  EXPECT_FALSE(first.starts_with("0 programs")) << first;
+  EXPECT_EQ(first, counts("1"));
+}
+
+TEST_F(CommandsTest, BenchPrintsItsFigures) {
+  program("bench/a.program", "set seq_length 8\ntrain 2\n");
+  const Result result = run({"bench", "--json", "--corpus", path("bench"), "--seconds", "0.05"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream out(result.out);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(out, line);) {
+    const auto figure = nlohmann::json::parse(line);
+    names.push_back(figure.at("name"));
+    EXPECT_GT(figure.at("value").get<double>(), 0.0) << line;
+    EXPECT_TRUE(figure.contains("unit") && figure.contains("peer") && figure.contains("ratio")) << line;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"symbolic_ops_per_second", "symbolic_programs_per_second",
+                                             "host_programs_per_second", "ops_per_program"}));
+}
+
+}  // namespace
+
+}  // namespace gatherfuzz
