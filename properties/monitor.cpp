@@ -154,10 +154,10 @@ void Monitor::mark(int r, const Mark& mark) {
       saved_transition_ = rank(r).transitions;
       break;
     case MarkCode::restore:
-      pass_transition(r, true);
+      if (judging_ != Judging::none) pass_transition(r, true);
       break;
     case MarkCode::end:
-      check_state(r, FailureClass::wrong_weights);
+      if (judging_ != Judging::none) check_state(r, FailureClass::wrong_weights);
       break;
   }
   settle();

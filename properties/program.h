@@ -70,7 +70,7 @@ struct FaultSpec {
   FaultWhen when = FaultWhen::always;
   std::optional<int> bucket;
   std::string param;
-  std::string operand;       // previous-value, coefficient: the member of the op
+  std::string operand;       // previous-value: the plane of a weight
   std::optional<double> by;  // coefficient: the factor
   std::string before;        // insert: `op` is inserted before this one
   Comments comments;

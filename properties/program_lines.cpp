@@ -84,8 +84,7 @@ constexpr Argument<FaultSpec> kAt = {
 constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kAt};
 constexpr Argument<FaultSpec> kInsert[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kBefore, kAt};
 constexpr Argument<FaultSpec> kPrevious[] = {kOp, kRank, kIteration, kBucket, kParam, kOperand, kAt};
-constexpr Argument<FaultSpec> kCoefficient[] = {kOp,    kRank,    kIteration, kBucket,
-                                                kParam, kOperand, kFactor,    kAt};
+constexpr Argument<FaultSpec> kCoefficient[] = {kOp, kRank, kIteration, kBucket, kParam, kFactor, kAt};
 
 constexpr FaultKindInfo kFaults[] = {
     {FaultKind::drop, "drop", kPlain, "the op does not run"},
@@ -93,7 +92,7 @@ constexpr FaultKindInfo kFaults[] = {
     {FaultKind::insert, "insert", kInsert, "the op runs once more, before each op named by before="},
     {FaultKind::drop_wait, "drop-wait", kPlain, "the op does not wait for the event it should wait for"},
     {FaultKind::previous_value, "previous-value", kPrevious,
-     "the op reads what its operand held before the last write"},
+     "the op runs, and then what it wrote holds again what it held before"},
     {FaultKind::coefficient, "coefficient", kCoefficient, "a factor of the op is multiplied by by="},
 };
 

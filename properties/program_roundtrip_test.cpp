@@ -58,9 +58,9 @@ FaultSpec random_fault() {
   if (one_in(2)) fault.param = random_name();
   if (fault.kind == FaultKind::insert) fault.before = random_name();
   if (fault.kind == FaultKind::coefficient) fault.by = (below(2000) - 1000) / 7.0;
-  if ((fault.kind == FaultKind::coefficient || fault.kind == FaultKind::previous_value) && one_in(2)) {
-    fault.operand = random_name();
-  }
+  if (fault.kind == FaultKind::previous_value && one_in(2)) fault.operand = random_name();
+  const bool may_have_when = fault.kind != FaultKind::coefficient && fault.kind != FaultKind::previous_value;
+  if (may_have_when && one_in(2)) fault.when = FaultWhen::replay_with_hooks_off;
   fault.comments = random_comments();
   return fault;
 }

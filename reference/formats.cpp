@@ -13,10 +13,11 @@
 namespace gatherfuzz::reference {
 namespace {
 
+constexpr std::int32_t kInfinityBits = 0x7F800000;  // those of NaN are greater
+
 // 2^exponent for -127 (a subnormal) to 128 (infinity: what the E8M0 code 0xFF multiplies NaN with).
 constexpr float power_of_two(int exponent) {
-  if (exponent == -127) return std::bit_cast<float>(0x00400000u);
-  return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
+  return std::bit_cast<float>(exponent == -127 ? 0x00400000 : (exponent + 127) << 23);
 }
 
 // Exponent field 0: mantissa * 2^-9. Else (8 + mantissa) * 2^(field - 10). All ones is NaN; no infinity.
@@ -36,17 +37,20 @@ constexpr std::array<float, 256> kE4m3Values = make_e4m3_values();
 
 }  // namespace
 
+// Without branches, so that loops over it become vector code. Magnitudes order as their bits do.
 std::uint8_t encode_e4m3(float value) {
-  // A NaN passes as 448, code 0x7E, until the end.
-  const float magnitude = std::fabs(value) < 448.0f ? std::fabs(value) : 448.0f;
+  const std::int32_t bits = std::bit_cast<std::int32_t>(value);
+  const std::int32_t magnitude_bits = bits & 0x7FFFFFFF;
+  const float magnitude = std::bit_cast<float>(std::min(magnitude_bits, std::bit_cast<std::int32_t>(448.0f)));
   // In the binade of 2^exponent the codes are 2^(exponent - 3) apart; below 2^-6 as in its binade.
-  const int exponent = std::max((std::bit_cast<std::int32_t>(magnitude) >> 23) - 127, -6);
+  const int exponent = (std::bit_cast<std::int32_t>(std::max(magnitude, 0x1p-6f)) >> 23) - 127;
   constexpr float kRoundToInteger = 8388608.0f;  // 2^23: its unit in the last place is 1
   const float steps = (magnitude * power_of_two(3 - exponent) + kRoundToInteger) - kRoundToInteger;
   // Subnormal codes are 0 to 7 steps; a normal binade starts at 8. Rounding up to 16 is the next binade's 8.
   const int code = ((exponent + 6) << 3) + static_cast<int>(steps);
-  const int sign = (std::bit_cast<std::int32_t>(value) >> 24) & 0x80;
-  return static_cast<std::uint8_t>(sign | (std::isnan(value) ? 0x7F : code));
+  // A NaN went the way of 448, to 0x7E: its own code is the next.
+  const int is_nan = magnitude_bits > kInfinityBits ? 1 : 0;
+  return static_cast<std::uint8_t>(((bits >> 24) & 0x80) | (code + is_nan));
 }
 
 float decode_e4m3(std::uint8_t code) {
@@ -55,16 +59,16 @@ float decode_e4m3(std::uint8_t code) {
 
 namespace {
 
-// The magnitude's bits, which order as the values do; -1 for NaN.
-std::int32_t magnitude_bits(float value) {
+// The magnitude's bits; -1 for NaN.
+std::int32_t magnitude_order(float value) {
   const std::int32_t bits = std::bit_cast<std::int32_t>(value) & 0x7FFFFFFF;
-  return std::isnan(value) ? -1 : bits;
+  return bits > kInfinityBits ? -1 : bits;
 }
 
-// The E8M0 code of a block from its largest magnitude_bits.
-std::uint8_t block_scale(std::int32_t amax_bits, ScaleRounding rounding) {
-  if (amax_bits < 0) return 0xFF;
-  const float amax = std::bit_cast<float>(amax_bits);
+// The E8M0 code of a block from its largest magnitude_order.
+std::uint8_t block_scale(std::int32_t amax_order, ScaleRounding rounding) {
+  if (amax_order < 0) return 0xFF;
+  const float amax = std::bit_cast<float>(amax_order);
   if (amax == 0.0f) return 0;
   if (std::isinf(amax)) return 0xFE;
   int exponent = 0;
@@ -76,7 +80,7 @@ std::uint8_t block_scale(std::int32_t amax_bits, ScaleRounding rounding) {
 }
 
 void keep_largest(const float* __restrict__ row, int cols, std::int32_t* __restrict__ amax) {
-  for (int c = 0; c < cols; ++c) amax[c] = std::max(amax[c], magnitude_bits(row[c]));
+  for (int c = 0; c < cols; ++c) amax[c] = std::max(amax[c], magnitude_order(row[c]));
 }
 
 // Elements are multiplied by `inverse`, decoded ones by `factor`.
@@ -129,7 +133,8 @@ void require_blocks(std::span<const float> values, int rows, int cols, int block
 
 MxPlane quantize_rowwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {
   require_blocks(values, rows, cols, cols);
-  return quantize(values, cols, 1, kMxBlock, rounding);
+  // Blocks follow each other from row to row: as if all were one row.
+  return quantize(values, rows * cols, 1, kMxBlock, rounding);
 }
 
 MxPlane quantize_columnwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "impl/numerics/clones.h"
+
 namespace gatherfuzz {
 namespace {
 
@@ -42,8 +44,8 @@ void dequantize_tile(const e4m3* __restrict__ data, const e8m0* __restrict__ sca
 
 }  // namespace
 
-void mx_quantize_rowwise(const bf16* source, std::int64_t rows, std::int64_t cols, ScaleRounding rounding,
-                         e4m3* data, e8m0* scales) {
+GATHERFUZZ_CLONES void mx_quantize_rowwise(const bf16* source, std::int64_t rows, std::int64_t cols,
+                                           ScaleRounding rounding, e4m3* data, e8m0* scales) {
   assert(rows >= 0 && cols >= 0 && cols % kMxBlock == 0);
   // Blocks follow each other without gaps, and so do their scales: the shape does not matter.
   const std::int64_t num_blocks = rows * (cols / kMxBlock);
@@ -52,8 +54,8 @@ void mx_quantize_rowwise(const bf16* source, std::int64_t rows, std::int64_t col
   }
 }
 
-void mx_quantize_columnwise(const bf16* source, std::int64_t rows, std::int64_t cols, ScaleRounding rounding,
-                            e4m3* data, e8m0* scales) {
+GATHERFUZZ_CLONES void mx_quantize_columnwise(const bf16* source, std::int64_t rows, std::int64_t cols,
+                                              ScaleRounding rounding, e4m3* data, e8m0* scales) {
   assert(rows >= 0 && cols >= 0 && rows % kMxBlock == 0 && cols % kTileCols == 0);
   for (std::int64_t r = 0; r < rows; r += kMxBlock) {
     for (std::int64_t c = 0; c < cols; c += kTileCols) {
@@ -63,8 +65,8 @@ void mx_quantize_columnwise(const bf16* source, std::int64_t rows, std::int64_t 
   }
 }
 
-void mx_dequantize_rowwise(const e4m3* data, const e8m0* scales, std::int64_t rows, std::int64_t cols,
-                           float* values) {
+GATHERFUZZ_CLONES void mx_dequantize_rowwise(const e4m3* data, const e8m0* scales, std::int64_t rows,
+                                             std::int64_t cols, float* values) {
   assert(rows >= 0 && cols >= 0 && cols % kMxBlock == 0);
   const std::int64_t num_blocks = rows * (cols / kMxBlock);
   for (std::int64_t b = 0; b < num_blocks; ++b) {
@@ -72,8 +74,8 @@ void mx_dequantize_rowwise(const e4m3* data, const e8m0* scales, std::int64_t ro
   }
 }
 
-void mx_dequantize_columnwise(const e4m3* data, const e8m0* scales, std::int64_t rows, std::int64_t cols,
-                              float* values) {
+GATHERFUZZ_CLONES void mx_dequantize_columnwise(const e4m3* data, const e8m0* scales, std::int64_t rows,
+                                                std::int64_t cols, float* values) {
   assert(rows >= 0 && cols >= 0 && rows % kMxBlock == 0 && cols % kTileCols == 0);
   for (std::int64_t r = 0; r < rows; r += kMxBlock) {
     for (std::int64_t c = 0; c < cols; c += kTileCols) {

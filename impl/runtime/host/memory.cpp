@@ -3,11 +3,22 @@
 #include <cstring>
 #include <new>
 
+#include "impl/numerics/clones.h"
+
 namespace gatherfuzz {
 
 namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 18;  // floats
+
+GATHERFUZZ_CLONES void widen(const bf16* __restrict__ from, uint32_t n, float* __restrict__ to) {
+  for (uint32_t i = 0; i < n; ++i) to[i] = to_float(from[i]);
 }
+
+GATHERFUZZ_CLONES void narrow(const float* __restrict__ from, uint32_t n, bf16* __restrict__ to) {
+  for (uint32_t i = 0; i < n; ++i) to[i] = to_bf16(from[i]);
+}
+
+}  // namespace
 
 BufferId HostMemory::allocate(uint32_t bytes, bool zeroed) {
   Buffer buffer;
@@ -40,10 +51,8 @@ float* HostMemory::scratch(std::size_t n) {
 
 const float* HostMemory::load(const Operand& operand) {
   if (operand.dtype == DType::f32) return in<float>(operand);
-  const bf16* source = in<bf16>(operand);
-  const uint32_t n = operand.count();
-  float* values = scratch(n);
-  for (uint32_t i = 0; i < n; ++i) values[i] = to_float(source[i]);
+  float* values = scratch(operand.count());
+  widen(in<bf16>(operand), operand.count(), values);
   return values;
 }
 
@@ -58,8 +67,7 @@ void HostMemory::store(const Operand& operand, const float* values) {
     if (target != values) std::memcpy(target, values, n * sizeof(float));
     return;
   }
-  bf16* target = out<bf16>(operand);
-  for (uint32_t i = 0; i < n; ++i) target[i] = to_bf16(values[i]);
+  narrow(values, n, out<bf16>(operand));
 }
 
 std::vector<std::byte> HostMemory::save(const Operand& operand) const {
