@@ -1,5 +1,5 @@
-// The coarse model (a module's pass is one op) and the fine one (every kernel is one) come from the same layer code: a
-// program has the same verdict with either, healthy or with a fault.
+// The coarse model (a module's pass is one op) and the fine one (every kernel is one) come from the same
+// layer code: a program has the same verdict with either, healthy or with a fault.
 #include "properties/run.h"
 #include "properties/test_programs.h"
 
@@ -22,7 +22,8 @@ TEST(CoarseAndFine, AgreeOnEveryRegression) {
     const Outcome coarse = run_program(file.program, options);
     options.coarse = false;
     const Outcome fine = run_program(file.program, options);
-    EXPECT_EQ(name_of(coarse.verdict), name_of(fine.verdict)) << file.name << ": " << coarse.text << " / " << fine.text;
+    EXPECT_EQ(name_of(coarse.verdict), name_of(fine.verdict))
+        << file.name << ": " << coarse.text << " / " << fine.text;
     EXPECT_EQ(coarse.failure, fine.failure) << file.name;
     EXPECT_EQ(coarse.what, fine.what) << file.name;
     EXPECT_EQ(coarse.weights_compared == 0, fine.weights_compared == 0) << file.name;

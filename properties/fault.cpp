@@ -45,7 +45,8 @@ FaultPlanter::FaultPlanter(World& world, std::vector<FaultSpec> faults, Clock cl
 bool FaultPlanter::applies(const FaultSpec& fault, int rank, int iteration) const {
   if (iteration < 1) return false;  // before the program's first step the model is still being set up
   if (fault.rank && *fault.rank != rank) return false;
-  if (fault.when == FaultWhen::replay_with_hooks_off && !clock_.replays_with_hooks_off(iteration)) return false;
+  if (fault.when == FaultWhen::replay_with_hooks_off && !clock_.replays_with_hooks_off(iteration))
+    return false;
   return !fault.iteration || fault.iteration->contains(iteration);
 }
 

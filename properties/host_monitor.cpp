@@ -64,7 +64,8 @@ uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
 
 }  // namespace
 
-HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging, const Dataset& dataset)
+HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging,
+                         const Dataset& dataset)
     : Monitor(world, program, plan, judging),
       dataset_(dataset),
       shape_(shape_of(program.flags)),
@@ -72,7 +73,8 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
       grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32
                                                      : reference::GradPrecision::bf16),
       model_(shape_, precision_, rounding_of(program.flags)),
-      local_(static_cast<std::size_t>(world.ranks())), shares_(plan.steps.size()) {}
+      local_(static_cast<std::size_t>(world.ranks())),
+      shares_(plan.steps.size()) {}
 
 // Version 0 follows from the seed alone.
 const HostMonitor::Version& HostMonitor::version(int v) {
@@ -236,7 +238,7 @@ const HostMonitor::Pass& HostMonitor::reference_pass(int r, int microbatch) {
   return *pass;
 }
 
-bool HostMonitor::use_share(double StepShares::* hop, int r, double share) {
+bool HostMonitor::use_share(double StepShares::*hop, int r, double share) {
   const int step = rank(r).step;
   if (step >= 0) {
     double& worst = shares_[static_cast<std::size_t>(step)].*hop;
@@ -326,7 +328,8 @@ void HostMonitor::check_norm(const OpRef& op, const Operand& operand) {
   if (found == expected.value) return;
   const double bound = std::max({static_cast<double>(expected.upper) - expected.value,
                                  static_cast<double>(expected.value) - expected.lower, 1e-30});
-  if (use_share(&StepShares::norm, op.rank, std::abs(static_cast<double>(found) - expected.value) / bound)) return;
+  if (use_share(&StepShares::norm, op.rank, std::abs(static_cast<double>(found) - expected.value) / bound))
+    return;
   report(FailureClass::wrong_loss, op.rank, op.type->name, "grad norm",
          "the grad norm is " + std::to_string(found) + "; expected " + std::to_string(expected.value));
 }

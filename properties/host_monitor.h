@@ -9,8 +9,8 @@
 
 namespace gatherfuzz {
 
-// The largest share of its bound that each kind of comparison used in one step, over ranks. Where the bound is zero
-// (bits), 0 or infinity.
+// The largest share of its bound that each kind of comparison used in one step, over ranks. Where the bound
+// is zero (bits), 0 or infinity.
 struct StepShares {
   double weights = 0.0;   // hop 1: bytes
   double loss = 0.0;      // hop 2
@@ -21,7 +21,8 @@ struct StepShares {
 
 class HostMonitor : public Monitor {
  public:
-  HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging, const Dataset& dataset);
+  HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging,
+              const Dataset& dataset);
 
   const std::vector<StepShares>& shares() const { return shares_; }
 
@@ -76,7 +77,7 @@ class HostMonitor : public Monitor {
   const std::vector<float>* reduced(int step, uint32_t param);
   std::vector<float> values_of(int rank, const Operand& operand);
   // Notes the share of a bound used; true if it is not over 1.
-  bool use_share(double StepShares::* hop, int rank, double share);
+  bool use_share(double StepShares::*hop, int rank, double share);
 
   const Dataset& dataset_;
   reference::Shape shape_;
@@ -90,7 +91,7 @@ class HostMonitor : public Monitor {
   int prepared_version_ = -1;
   reference::Prepared<float> prepared_;
   std::vector<Local> local_;
-  std::map<int, Common> common_;  // of the latest two steps
+  std::map<int, Common> common_;    // of the latest two steps
   std::vector<StepShares> shares_;  // by step
 };
 

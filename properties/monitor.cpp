@@ -133,8 +133,8 @@ void Monitor::adam_before(const OpRef& op) {
   }
   const uint16_t tag = as<Adam>(op).main.tag;
   if (state.stepped[tag - 1u])
-    report(FailureClass::ownership, op.rank, op.type->name, "bucket", "this rank's shard of bucket " +
-           std::to_string(tag - 1) + " is stepped twice in one iteration");
+    report(FailureClass::ownership, op.rank, op.type->name, "bucket",
+           "this rank's shard of bucket " + std::to_string(tag - 1) + " is stepped twice in one iteration");
   state.stepped[tag - 1u] = true;
   for (const ShardPiece& piece : shard_of(op.rank, tag).pieces)
     owned_[piece.param] +=
@@ -199,7 +199,8 @@ void Monitor::judge_step_end(int r) {
   if (planned(state.step).skipped) {
     check_state(r, FailureClass::skip_differs);
   } else if (!state.adam_ran) {
-    report(FailureClass::skip_differs, r, "adam", "step", "the step was skipped on this rank although nothing was wrong");
+    report(FailureClass::skip_differs, r, "adam", "step",
+           "the step was skipped on this rank although nothing was wrong");
   } else {
     pass_transition(r, false);
   }

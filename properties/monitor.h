@@ -72,7 +72,7 @@ class Monitor : public Observer {
     std::vector<int> accumulations;  // of each param in this step
     bool adam_ran = false;
     std::vector<bool> stepped;  // by bucket: its shard was stepped in this step
-    bool replayed = false;  // some op of this step ran in a graph
+    bool replayed = false;      // some op of this step ran in a graph
     uint64_t norm = 0;
     uint64_t clip = 0;
     std::vector<StepTrace> traces;

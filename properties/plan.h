@@ -20,10 +20,10 @@ struct PlannedStep {
   uint32_t batch = 0;
   int microbatches = 1;
   std::vector<PlannedInjection> injections;  // at most one a rank
-  bool skipped = false;  // with a loss scale, an injection makes every rank skip
-  bool hooks = true;     // on when the step begins
-  bool replays = false;  // forward and backward run as a replay of a captured graph
-  bool gathers = false;  // the work contains the all-gather
+  bool skipped = false;                      // with a loss scale, an injection makes every rank skip
+  bool hooks = true;                         // on when the step begins
+  bool replays = false;                      // forward and backward run as a replay of a captured graph
+  bool gathers = false;                      // the work contains the all-gather
 
   bool injected() const { return !injections.empty(); }
   // Whether this rank's own gradients hold an infinity.

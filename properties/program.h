@@ -57,8 +57,8 @@ struct IterationRange {
   bool operator==(const IterationRange&) const = default;
 };
 
-// The iterations in which host state and graph disagree in a way that matters: a captured graph replays while the
-// forward pre-hooks are off.
+// The iterations in which host state and graph disagree in a way that matters: a captured graph replays while
+// the forward pre-hooks are off.
 enum class FaultWhen : uint8_t { always, replay_with_hooks_off };
 
 // A fault planted in the stream of ops. What is not set matches everything.

@@ -26,7 +26,8 @@ class ReplayIsAReplay : public testing::TestWithParam<MemoryKind> {};
 
 TEST_P(ReplayIsAReplay, WhateverTheHostChanges) {
   const Program program = small_program(
-      "mxfp8", "set cuda_graph_impl full_iteration\nset cuda_graph_warmup_steps 1\nset num_microbatches 2\ntrain 1\n");
+      "mxfp8",
+      "set cuda_graph_impl full_iteration\nset cuda_graph_warmup_steps 1\nset num_microbatches 2\ntrain 1\n");
   WorldOptions options;
   options.ranks = 2;
   options.memory = GetParam();

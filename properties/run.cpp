@@ -16,7 +16,17 @@ MemoryKind memory_of(RuntimeKind kind) {
   return kind == RuntimeKind::symbolic ? MemoryKind::symbolic : MemoryKind::host;
 }
 
-WorldOptions world_options(const Program& program, const RunOptions& options) {
+// A pass of a module takes at most some tens of ops, a step some hundreds beside; nothing legal comes near
+// this.
+uint64_t implied_budget(const Program& program, const Plan& plan) {
+  const auto ranks = static_cast<uint64_t>(program.flags.data_parallel_size);
+  const auto modules = static_cast<uint64_t>(program.flags.num_layers + 2);
+  uint64_t passes = static_cast<uint64_t>(plan.evaluations);
+  for (const PlannedStep& step : plan.steps) passes += 2 * static_cast<uint64_t>(step.microbatches);
+  return ranks * (passes * modules * 200 + (plan.steps.size() + program.actions.size() + 1) * 10'000);
+}
+
+WorldOptions world_options(const Program& program, const Plan& plan, const RunOptions& options) {
   WorldOptions w;
   w.ranks = program.flags.data_parallel_size;
   w.memory = memory_of(options.runtime);
@@ -24,7 +34,7 @@ WorldOptions world_options(const Program& program, const RunOptions& options) {
   w.schedule_seed = program.flags.schedule_seed;
   for (const Delay& d : program.delays)
     w.delays.push_back({d.stream == StreamName::compute ? "compute" : "comm", d.op, d.by});
-  w.op_budget = options.op_budget;
+  w.op_budget = options.op_budget.value_or(implied_budget(program, plan));
   return w;
 }
 
@@ -79,7 +89,7 @@ struct SingleRun {
 SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& options) {
   SingleRun result;
   Outcome& outcome = result.outcome;
-  World world(world_options(program, options));
+  World world(world_options(program, plan, options));
   std::optional<Dataset> synthetic;
   if (options.dataset == nullptr)
     synthetic = Dataset::synthetic(program.flags.vocab_size, program.flags.seed);
@@ -120,7 +130,8 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     fail(outcome, FailureClass::deadlock, deadlock.who_waits_for_whom);
   } catch (const OutOfBudget&) {
     fail(outcome, FailureClass::timeout,
-         "the program used up its budget of " + std::to_string(options.op_budget) + " ops");
+         "the program used up its budget of " +
+             std::to_string(world_options(program, plan, options).op_budget) + " ops");
   } catch (const NonfiniteGradient& error) {
     outcome.verdict = Verdict::refused;
     outcome.reason = RefusalReason::nonfinite_grad;

@@ -33,10 +33,10 @@ struct RunOptions {
   RuntimeKind runtime = RuntimeKind::symbolic;
   // One op a kernel, or one op a module's pass. By default fine on host and coarse on symbolic.
   std::optional<bool> coarse;
-  bool twin = true;                  // also run the program without graphs, where it replays, and compare
+  bool twin = true;  // also run the program without graphs, where it replays, and compare
   Judging judging = Judging::stop_at_first;
-  const Dataset* dataset = nullptr;  // default: synthetic
-  uint64_t op_budget = 20'000'000;
+  const Dataset* dataset = nullptr;   // default: synthetic
+  std::optional<uint64_t> op_budget;  // default: many times what the program implies
   // Called on rank 0's host code after each step; makes the host wait for every step.
   std::function<void(const StepReport&)> on_step;
 };

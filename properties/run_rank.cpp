@@ -2,8 +2,9 @@
 
 namespace gatherfuzz {
 
-RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
-                         Monitor& monitor, std::unique_ptr<TrainStep>& model, int& steps)
+RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options,
+                         const Dataset& dataset, Monitor& monitor, std::unique_ptr<TrainStep>& model,
+                         int& steps)
     : runtime_(runtime), program_(program), options_(options), steps_(steps) {
   const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
   model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse);
@@ -19,7 +20,9 @@ void RankProgram::run() {
 
 void RankProgram::apply(const Action& action) {
   switch (action.kind) {
-    case ActionKind::train: train(action.count); break;
+    case ActionKind::train:
+      train(action.count);
+      break;
     case ActionKind::warmup:
       mark(MarkCode::save, 0);
       loop_->begin_warmup();
@@ -27,16 +30,28 @@ void RankProgram::apply(const Action& action) {
       mark(MarkCode::restore, 0);
       loop_->end_warmup();
       break;
-    case ActionKind::start_loop: loop_->start_loop(action.hooks_on); break;
-    case ActionKind::end_loop: loop_->end_loop(action.keep_graph); break;
-    case ActionKind::evaluate: loop_->evaluate(action.count); break;
+    case ActionKind::start_loop:
+      loop_->start_loop(action.hooks_on);
+      break;
+    case ActionKind::end_loop:
+      loop_->end_loop(action.keep_graph);
+      break;
+    case ActionKind::evaluate:
+      loop_->evaluate(action.count);
+      break;
     case ActionKind::inject_nonfinite:
       if (action.rank == runtime_.rank())
         step_->inject(action.where == InjectionPlace::grad ? Injection::grad : Injection::shard);
       break;
-    case ActionKind::skip_iteration: step_->skip_batch(); break;
-    case ActionKind::set_microbatches: step_->set_microbatches(action.count); break;
-    case ActionKind::reset_graph: step_->reset_graph(); break;
+    case ActionKind::skip_iteration:
+      step_->skip_batch();
+      break;
+    case ActionKind::set_microbatches:
+      step_->set_microbatches(action.count);
+      break;
+    case ActionKind::reset_graph:
+      step_->reset_graph();
+      break;
   }
 }
 

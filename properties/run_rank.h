@@ -1,4 +1,5 @@
-// One rank's host code for a whole program: single-rank code against the Runtime contract, with marks for the oracles.
+// One rank's host code for a whole program: single-rank code against the Runtime contract, with marks for the
+// oracles.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@ namespace gatherfuzz {
 
 class RankProgram {
  public:
-  // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps` counts the
-  // training steps that this host code has issued.
+  // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps`
+  // counts the training steps that this host code has issued.
   RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
               Monitor& monitor, std::unique_ptr<TrainStep>& model, int& steps);
 

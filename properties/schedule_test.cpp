@@ -7,7 +7,8 @@ namespace gatherfuzz {
 namespace {
 
 const char* const kActions =
-    "set num_microbatches 2\nset num_buckets 3\nset cuda_graph_impl local\nset cuda_graph_scope full_iteration\n"
+    "set num_microbatches 2\nset num_buckets 3\nset cuda_graph_impl local\nset cuda_graph_scope "
+    "full_iteration\n"
     "set cuda_graph_warmup_steps 1\n%s\ntrain 3\nevaluate 1\ntrain 2\n";
 
 std::string with(const std::string& lines) {
@@ -25,9 +26,11 @@ TEST(Schedule, EveryOrderPassesAllOracles) {
           RunOptions options;
           options.runtime = runtime;
           const Outcome outcome = run_program(
-              small_program(recipe, with("set schedule " + schedule + "\nset schedule_seed " + std::to_string(seed))),
+              small_program(recipe,
+                            with("set schedule " + schedule + "\nset schedule_seed " + std::to_string(seed))),
               options);
-          EXPECT_EQ(outcome.verdict, Verdict::pass) << recipe << " " << schedule << " " << seed << ": " << outcome.text;
+          EXPECT_EQ(outcome.verdict, Verdict::pass)
+              << recipe << " " << schedule << " " << seed << ": " << outcome.text;
           ++runs;
         }
       }
@@ -36,17 +39,19 @@ TEST(Schedule, EveryOrderPassesAllOracles) {
   EXPECT_EQ(runs, 2 * (2 * 2 + 2 * (4 + 1)));
 }
 
-// Waits of the step, by the op that they wait for: without one, some order must be wrong. (The wait for reduce_scatter is
-// no such: the all-reduce of the loss follows on the same stream and is waited for as well.)
+// Waits of the step, by the op that they wait for: without one, some order must be wrong. (The wait for
+// reduce_scatter is no such: the all-reduce of the loss follows on the same stream and is waited for as
+// well.)
 TEST(Schedule, AMissingWaitIsSeenInSomeOrder) {
   for (const std::string op : {"all_gather", "set_scalar", "scale_gradients", "all_reduce"}) {
     int seen = 0;
     for (int seed = 1; seed <= 12 && seen == 0; ++seed) {
       for (const std::string schedule : {"reverse", "random", "pct"}) {
-        const Outcome outcome = run_program(
-            small_program("mxfp8", "set num_buckets 3\nset schedule " + schedule + "\nset schedule_seed " +
-                                       std::to_string(seed) + "\nfault drop-wait op=" + op + " iteration=2+\ntrain 4\n"),
-            RunOptions{});
+        const Outcome outcome =
+            run_program(small_program("mxfp8", "set num_buckets 3\nset schedule " + schedule +
+                                                   "\nset schedule_seed " + std::to_string(seed) +
+                                                   "\nfault drop-wait op=" + op + " iteration=2+\ntrain 4\n"),
+                        RunOptions{});
         seen += outcome.verdict == Verdict::fail ? 1 : 0;
       }
     }
@@ -58,10 +63,10 @@ TEST(Schedule, ADelayHoldsAStreamBack) {
   const Outcome outcome = run_program(
       small_program("mxfp8", "set num_buckets 3\ndelay comm by=40 op=all_gather\ntrain 3\n"), RunOptions{});
   EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.text;
-  const Outcome racy = run_program(
-      small_program("mxfp8", "set num_buckets 3\ndelay comm by=40 op=all_gather\n"
-                             "fault drop-wait op=all_gather iteration=2+\ntrain 3\n"),
-      RunOptions{});
+  const Outcome racy = run_program(small_program("mxfp8",
+                                                 "set num_buckets 3\ndelay comm by=40 op=all_gather\n"
+                                                 "fault drop-wait op=all_gather iteration=2+\ntrain 3\n"),
+                                   RunOptions{});
   EXPECT_EQ(racy.verdict, Verdict::fail) << "a gather that is late and not waited for must show";
 }
 

@@ -1,5 +1,5 @@
-// How sharp the one-hop bounds are: honest steps use at most half of each bound; weights one version old, a bucket's
-// scale doubled, a rank missing exceed one. The table is printed.
+// How sharp the one-hop bounds are: honest steps use at most half of each bound; weights one version old, a
+// bucket's scale doubled, a rank missing exceed one. The table is printed.
 #include <cmath>
 #include <cstdio>
 
@@ -46,8 +46,8 @@ Row row_of(const std::string& recipe, const std::string& fault) {
 }
 
 TEST(Sensitivity, HonestStepsUseLittleAndFaultsExceed) {
-  std::printf("%-6s %-24s %6s %9s %9s %9s %9s %9s  %s\n", "recipe", "run", "steps", "any hop", "weights", "gradient",
-              "loss", "reduced", "smallest share of the gradient bound");
+  std::printf("%-6s %-24s %6s %9s %9s %9s %9s %9s  %s\n", "recipe", "run", "steps", "any hop", "weights",
+              "gradient", "loss", "reduced", "smallest share of the gradient bound");
   for (const std::string recipe : {"fp32", "bf16", "mxfp8"}) {
     // Where weights are views of the param buffer, a missing staging leaves them as they were.
     const std::string stale =
@@ -65,11 +65,12 @@ TEST(Sensitivity, HonestStepsUseLittleAndFaultsExceed) {
     const StepShares first = shares_at(recipe, "", kSteps);
     RunOptions options;
     options.runtime = RuntimeKind::host;
-    const Outcome honest = run_program(small_program(recipe, "train " + std::to_string(kSteps) + "\n"), options);
+    const Outcome honest =
+        run_program(small_program(recipe, "train " + std::to_string(kSteps) + "\n"), options);
     EXPECT_EQ(honest.verdict, Verdict::pass) << honest.text;
     EXPECT_GT(honest.weights_compared, 100u);
-    std::printf("%-6s %-24s %6d  worst share %.3g (last step: loss %.3g, gradient %.3g, norm %.3g)\n", recipe.c_str(),
-                "honest", kSteps, honest.worst_share, first.loss, first.gradient, first.norm);
+    std::printf("%-6s %-24s %6d  worst share %.3g (last step: loss %.3g, gradient %.3g, norm %.3g)\n",
+                recipe.c_str(), "honest", kSteps, honest.worst_share, first.loss, first.gradient, first.norm);
     EXPECT_LE(honest.worst_share, 0.5);
   }
 }

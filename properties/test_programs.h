@@ -33,7 +33,8 @@ struct CorpusFile {
 // All programs of a folder of the corpus, in order of name.
 inline std::vector<CorpusFile> corpus_folder(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(GATHERFUZZ_SOURCE_DIR) + "/corpus/" + folder))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(GATHERFUZZ_SOURCE_DIR) + "/corpus/" + folder))
     if (entry.path().extension() == ".program") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<CorpusFile> files;

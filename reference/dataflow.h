@@ -64,7 +64,7 @@ class Dataflow {
     Value squares = algebra_.zero();
     for (std::size_t p = 0; p < grads.size(); ++p) {
       if (rules_.loss_scale)
-        grads[p] = algebra_.scale(grads[p], static_cast<float>(1.0 / *rules_.loss_scale));
+        grads[p] = algebra_.scale(grads[p], 1.0f / static_cast<float>(*rules_.loss_scale));
       squares = algebra_.add(squares, algebra_.squares(grads[p], elements_[p]));
     }
     const Value coefficient = algebra_.clip(algebra_.norm(squares), static_cast<float>(rules_.clip_grad));

@@ -1,10 +1,8 @@
 #include "reference/formats.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -14,26 +12,12 @@ namespace gatherfuzz::reference {
 namespace {
 
 constexpr std::int32_t kInfinityBits = 0x7F800000;  // those of NaN are greater
+constexpr std::int32_t kQuietNanBits = 0x7FC00000;
 
 // 2^exponent for -127 (a subnormal) to 128 (infinity: what the E8M0 code 0xFF multiplies NaN with).
 constexpr float power_of_two(int exponent) {
   return std::bit_cast<float>(exponent == -127 ? 0x00400000 : (exponent + 127) << 23);
 }
-
-// Exponent field 0: mantissa * 2^-9. Else (8 + mantissa) * 2^(field - 10). All ones is NaN; no infinity.
-constexpr std::array<float, 256> make_e4m3_values() {
-  std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code) {
-    const int field = (code >> 3) & 15;
-    const int mantissa = code & 7;
-    float magnitude = field == 0 ? static_cast<float>(mantissa) * power_of_two(-9)
-                                 : static_cast<float>(8 + mantissa) * power_of_two(field - 10);
-    if ((code & 0x7F) == 0x7F) magnitude = std::numeric_limits<float>::quiet_NaN();
-    values[static_cast<std::size_t>(code)] = code < 128 ? magnitude : -magnitude;
-  }
-  return values;
-}
-constexpr std::array<float, 256> kE4m3Values = make_e4m3_values();
 
 }  // namespace
 
@@ -53,8 +37,13 @@ std::uint8_t encode_e4m3(float value) {
   return static_cast<std::uint8_t>(((bits >> 24) & 0x80) | (code + is_nan));
 }
 
+// A code is laid out like the upper bits of a float, except that its exponent's bias is 7, not 127.
 float decode_e4m3(std::uint8_t code) {
-  return kE4m3Values[code];
+  const std::int32_t magnitude = code & 0x7F;
+  const float number = std::bit_cast<float>(magnitude << 20) * 0x1p120f;  // subnormals too
+  const std::int32_t nan = magnitude == 0x7F ? kQuietNanBits : 0;
+  const std::int32_t sign = (code & 0x80) << 24;
+  return std::bit_cast<float>(std::bit_cast<std::int32_t>(number) | nan | sign);
 }
 
 namespace {
@@ -83,6 +72,12 @@ void keep_largest(const float* __restrict__ row, int cols, std::int32_t* __restr
   for (int c = 0; c < cols; ++c) amax[c] = std::max(amax[c], magnitude_order(row[c]));
 }
 
+std::int32_t largest(const std::int32_t* values, int count) {
+  std::int32_t result = values[0];
+  for (int i = 1; i < count; ++i) result = std::max(result, values[i]);
+  return result;
+}
+
 // Elements are multiplied by `inverse`, decoded ones by `factor`.
 void quantize_row(const float* __restrict__ row, int cols, const float* __restrict__ inverse,
                   const float* __restrict__ factor, std::uint8_t* __restrict__ codes,
@@ -107,7 +102,7 @@ MxPlane quantize(std::span<const float> values, int cols, int height, int width,
     for (std::size_t row = begin; row < begin + band; row += stride)
       keep_largest(&values[row], cols, amax.data());
     for (int c = 0; c < cols; c += width) {
-      const int scale = block_scale(*std::max_element(&amax[c], &amax[c] + width), rounding);
+      const int scale = block_scale(largest(&amax[c], width), rounding);
       plane.scales.push_back(static_cast<std::uint8_t>(scale));
       std::fill_n(&inverse[c], width, power_of_two(std::max(127 - scale, -127)));
       std::fill_n(&factor[c], width, power_of_two(scale - 127));

@@ -69,13 +69,21 @@ TEST(E4m3, EncodesEveryBf16ValueToTheNearestCode) {
   EXPECT_EQ(encode_e4m3(-kNan), 0xFF);
 }
 
-TEST(E4m3, DecodesKnownValuesAndRoundTrips) {
+TEST(E4m3, DecodesByItsDefinitionAndRoundTrips) {
+  for (int code = 0; code < 0x7F; ++code) {
+    const int field = code >> 3;
+    const int mantissa = code & 7;
+    const float value =
+        static_cast<float>(field == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, field - 10));
+    EXPECT_EQ(decode_e4m3(static_cast<std::uint8_t>(code)), value);
+    EXPECT_EQ(decode_e4m3(static_cast<std::uint8_t>(code | 0x80)), -value);
+  }
   EXPECT_EQ(decode_e4m3(0x01), 0x1p-9f);
   EXPECT_EQ(decode_e4m3(0x08), 0x1p-6f);
   EXPECT_EQ(decode_e4m3(0x38), 1.0f);
   EXPECT_EQ(decode_e4m3(0xB9), -1.125f);
   EXPECT_EQ(decode_e4m3(0x7E), 448.0f);
-  EXPECT_TRUE(std::isnan(decode_e4m3(0x7F)));
+  EXPECT_TRUE(std::isnan(decode_e4m3(0x7F)) && std::isnan(decode_e4m3(0xFF)));
   for (int code = 0; code < 256; ++code) {
     EXPECT_EQ(encode_e4m3(decode_e4m3(static_cast<std::uint8_t>(code))), code);
   }

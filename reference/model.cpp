@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace gatherfuzz::reference {
@@ -142,8 +143,8 @@ typename BasicModel<Real>::Values BasicModel<Real>::linear_backward(const Prepar
   const int tokens = shape_.tokens();
   const int inputs = params_[i].cols;
   const int outputs = params_[i].rows;
-  gradients[i] = product(transpose(operand(index, dy, outputs, Blocks::columnwise), tokens, outputs),
-                         operand(index, x, inputs, Blocks::columnwise), outputs, tokens, inputs);
+  gradients[i] = product_of_transpose(operand(index, dy, outputs, Blocks::columnwise),
+                                      operand(index, x, inputs, Blocks::columnwise), outputs, tokens, inputs);
   return rounded(
       product(operand(index, dy, outputs, Blocks::rowwise), weights[i].values, tokens, outputs, inputs));
 }
@@ -185,11 +186,18 @@ template <typename Real>
 typename BasicModel<Real>::Values BasicModel<Real>::operand(int index, const Values& values, int cols,
                                                             Blocks blocks) const {
   if (precision_ != Precision::mxfp8 || !params_[static_cast<std::size_t>(index)].mx) return values;
-  const std::vector<float> bf16(values.begin(), values.end());
   const int rows = static_cast<int>(values.size()) / cols;
-  const MxPlane plane = blocks == Blocks::rowwise ? quantize_rowwise(bf16, rows, cols, rounding_)
-                                                  : quantize_columnwise(bf16, rows, cols, rounding_);
-  return Values(plane.values.begin(), plane.values.end());
+  const auto quantized = [&](std::span<const float> floats) {
+    MxPlane plane = blocks == Blocks::rowwise ? quantize_rowwise(floats, rows, cols, rounding_)
+                                              : quantize_columnwise(floats, rows, cols, rounding_);
+    return std::move(plane.values);
+  };
+  if constexpr (std::is_same_v<Real, float>) {
+    return quantized(values);
+  } else {
+    const std::vector<float> dequantized = quantized(std::vector<float>(values.begin(), values.end()));
+    return Values(dequantized.begin(), dequantized.end());
+  }
 }
 
 template class BasicModel<float>;

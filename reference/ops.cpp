@@ -15,33 +15,45 @@ Real sigmoid(Real x) {
   return Real(1) / (Real(1) + std::exp(-x));
 }
 
-}  // namespace
-
+// left[r, k] is left[r * row_stride + k * inner_stride].
 template <typename Real>
-GATHERFUZZ_REFERENCE_CLONES std::vector<Real> product(const std::vector<Real>& left,
-                                                      const std::vector<Real>& right, int rows, int inner,
-                                                      int cols) {
+GATHERFUZZ_REFERENCE_CLONES std::vector<Real> strided_product(const Real* left, int row_stride,
+                                                              int inner_stride, const Real* right, int rows,
+                                                              int inner, int cols) {
   // The innermost loop runs over outputs: each one's sum ascends in k, and those of a tile stay in registers.
   constexpr int kTile = 32;
   std::vector<Real> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
-  const Real* left_row = left.data();
   Real* out_row = out.data();
-  for (int row = 0; row < rows; ++row, left_row += inner, out_row += cols) {
+  for (int row = 0; row < rows; ++row, left += row_stride, out_row += cols) {
     int col = 0;
     for (; col + kTile <= cols; col += kTile) {
       Real sum[kTile] = {};
-      const Real* right_row = right.data() + col;
-      for (int k = 0; k < inner; ++k, right_row += cols) {
+      for (int k = 0; k < inner; ++k) {
+        const Real factor = left[k * inner_stride];
+        const Real* right_row = right + k * cols + col;
 #pragma GCC unroll 32
-        for (int i = 0; i < kTile; ++i) sum[i] += left_row[k] * right_row[i];
+        for (int i = 0; i < kTile; ++i) sum[i] += factor * right_row[i];
       }
       std::copy_n(sum, kTile, out_row + col);
     }
-    const Real* right_row = right.data() + col;
-    for (int k = 0; k < inner; ++k, right_row += cols)
-      add_multiple(out_row + col, left_row[k], right_row, cols - col);
+    for (int k = 0; k < inner; ++k)
+      add_multiple(out_row + col, left[k * inner_stride], right + k * cols + col, cols - col);
   }
   return out;
+}
+
+}  // namespace
+
+template <typename Real>
+std::vector<Real> product(const std::vector<Real>& left, const std::vector<Real>& right, int rows, int inner,
+                          int cols) {
+  return strided_product(left.data(), inner, 1, right.data(), rows, inner, cols);
+}
+
+template <typename Real>
+std::vector<Real> product_of_transpose(const std::vector<Real>& left, const std::vector<Real>& right,
+                                       int rows, int inner, int cols) {
+  return strided_product(left.data(), 1, rows, right.data(), rows, inner, cols);
 }
 
 template <typename Real>
@@ -173,6 +185,8 @@ std::vector<Real> cross_entropy_backward(const CrossEntropy<Real>& forward,
 
 #define GATHERFUZZ_INSTANTIATE(Real)                                                                       \
   template std::vector<Real> product(const std::vector<Real>&, const std::vector<Real>&, int, int, int);   \
+  template std::vector<Real> product_of_transpose(const std::vector<Real>&, const std::vector<Real>&, int, \
+                                                  int, int);                                               \
   template std::vector<Real> transpose(const std::vector<Real>&, int, int);                                \
   template std::vector<Real> embedding(const std::vector<Real>&, std::span<const std::int32_t>, int);      \
   template std::vector<Real> embedding_backward(const std::vector<Real>&, std::span<const std::int32_t>,   \

@@ -16,6 +16,10 @@ namespace gatherfuzz::reference {
 template <typename Real>
 std::vector<Real> product(const std::vector<Real>& left, const std::vector<Real>& right, int rows, int inner,
                           int cols);
+// out[r, c] = sum over k of left[k, r] * right[k, c]
+template <typename Real>
+std::vector<Real> product_of_transpose(const std::vector<Real>& left, const std::vector<Real>& right,
+                                       int rows, int inner, int cols);
 
 template <typename Real>
 std::vector<Real> transpose(const std::vector<Real>& matrix, int rows, int cols);

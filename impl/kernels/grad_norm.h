@@ -7,9 +7,9 @@
 namespace gatherfuzz {
 
 // Bins of an exact sum of squares of FP32 values. A square is an integer of at most 48 bits times 2^(2e); its
-// 24-bit halves, shifted by up to 7 bits, go to two of 70 pairs of bins; the last bin counts values that are
+// 24-bit halves, shifted by up to 6 bits, go to one of 64 pairs of bins; the last bin counts values that are
 // not finite. Overflow needs more than 2^32 values.
-inline constexpr uint32_t kNormBins = 141;
+inline constexpr uint32_t kNormBins = 129;
 void add_square(float value, uint64_t* bins);
 float norm_of(const uint64_t* bins);
 

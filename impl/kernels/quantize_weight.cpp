@@ -18,8 +18,9 @@ void QuantizeWeight::host(HostMemory& memory) const {
 }
 
 // A source that is not one run of one value gives planes that equal nothing expected.
-void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise, const Operand& rowwise_scale,
-                   const Operand& columnwise, const Operand& columnwise_scale, ScaleRounding rounding) {
+void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise,
+                   const Operand& rowwise_scale, const Operand& columnwise, const Operand& columnwise_scale,
+                   ScaleRounding rounding) {
   const Digest value = memory.digest(source);
   const std::pair<const Operand*, Plane> planes[] = {{&rowwise, Plane::rowwise},
                                                      {&rowwise_scale, Plane::rowwise_scale},

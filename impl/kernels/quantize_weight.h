@@ -12,8 +12,9 @@ namespace gatherfuzz {
 Term quantized_term(Term value, Plane plane, ScaleRounding rounding);
 
 // Writes the planes of quantize(source) as terms.
-void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise, const Operand& rowwise_scale,
-                   const Operand& columnwise, const Operand& columnwise_scale, ScaleRounding rounding);
+void assign_planes(SymbolicMemory& memory, const Operand& source, const Operand& rowwise,
+                   const Operand& rowwise_scale, const Operand& columnwise, const Operand& columnwise_scale,
+                   ScaleRounding rounding);
 
 // source [rows, cols] bf16; data planes [rows, cols]; scales [rows, cols/32] and [rows/32, cols].
 struct QuantizeWeight {

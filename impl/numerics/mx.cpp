@@ -11,8 +11,9 @@ namespace {
 // where column after column would touch a cache line for each element.
 constexpr int kTileCols = 32;
 
-void quantize_tile(const bf16* __restrict__ source, std::int64_t cols, ScaleRounding rounding,
-                   e4m3* __restrict__ data, e8m0* __restrict__ scales) {
+GATHERFUZZ_CLONES void quantize_tile(const bf16* __restrict__ source, std::int64_t cols,
+                                     ScaleRounding rounding, e4m3* __restrict__ data,
+                                     e8m0* __restrict__ scales) {
   std::int16_t amax[kTileCols];
   for (int c = 0; c < kTileCols; ++c) amax[c] = kMxNoNumber;
   for (int r = 0; r < kMxBlock; ++r) {
@@ -33,8 +34,8 @@ void quantize_tile(const bf16* __restrict__ source, std::int64_t cols, ScaleRoun
   }
 }
 
-void dequantize_tile(const e4m3* __restrict__ data, const e8m0* __restrict__ scales, std::int64_t cols,
-                     float* __restrict__ values) {
+GATHERFUZZ_CLONES void dequantize_tile(const e4m3* __restrict__ data, const e8m0* __restrict__ scales,
+                                       std::int64_t cols, float* __restrict__ values) {
   float factor[kTileCols];
   for (int c = 0; c < kTileCols; ++c) factor[c] = to_float(scales[c]);
   for (int r = 0; r < kMxBlock; ++r) {
@@ -54,8 +55,8 @@ GATHERFUZZ_CLONES void mx_quantize_rowwise(const bf16* source, std::int64_t rows
   }
 }
 
-GATHERFUZZ_CLONES void mx_quantize_columnwise(const bf16* source, std::int64_t rows, std::int64_t cols,
-                                              ScaleRounding rounding, e4m3* data, e8m0* scales) {
+void mx_quantize_columnwise(const bf16* source, std::int64_t rows, std::int64_t cols, ScaleRounding rounding,
+                            e4m3* data, e8m0* scales) {
   assert(rows >= 0 && cols >= 0 && rows % kMxBlock == 0 && cols % kTileCols == 0);
   for (std::int64_t r = 0; r < rows; r += kMxBlock) {
     for (std::int64_t c = 0; c < cols; c += kTileCols) {
@@ -74,8 +75,8 @@ GATHERFUZZ_CLONES void mx_dequantize_rowwise(const e4m3* data, const e8m0* scale
   }
 }
 
-GATHERFUZZ_CLONES void mx_dequantize_columnwise(const e4m3* data, const e8m0* scales, std::int64_t rows,
-                                                std::int64_t cols, float* values) {
+void mx_dequantize_columnwise(const e4m3* data, const e8m0* scales, std::int64_t rows, std::int64_t cols,
+                              float* values) {
   assert(rows >= 0 && cols >= 0 && rows % kMxBlock == 0 && cols % kTileCols == 0);
   for (std::int64_t r = 0; r < rows; r += kMxBlock) {
     for (std::int64_t c = 0; c < cols; c += kTileCols) {

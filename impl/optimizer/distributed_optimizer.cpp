@@ -74,7 +74,7 @@ bool DistributedOptimizer::any_rank_found_nonfinite() {
     UnscaleGradients op;
     op.grads = shard.grads;
     op.found_inf = found_inf_;
-    op.factor.value = static_cast<float>(1.0 / *options_.loss_scale);
+    op.factor.value = 1.0f / static_cast<float>(*options_.loss_scale);
     runtime_.launch(streams_.compute, op);
   }
   all_reduce(found_inf_, Reduction::max);

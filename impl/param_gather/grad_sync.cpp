@@ -36,6 +36,7 @@ void GradSync::zero_grad_buffer() {
   for (const BufferPair& pair : buffers_)
     runtime_.launch(streams_.compute, ZeroGradBuffer{make_view<uint8_t>(pair.grads, 0, pair.grad_bytes)});
   for (Group& group : groups_) {
+    if (first_batch_) group.expected = 0;  // a batch that was refused teaches nothing
     group.seen = 0;
     group.started = false;
     group.finished = false;

@@ -21,12 +21,13 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
   const uint32_t bucket_alignment = std::lcm(data_parallel_size, kBucketAlignment);
   uint64_t total = 0;
   for (const LayoutParam& p : registered) total += p.count;
-  uint64_t limit = total + 1;  // one bucket
+  uint64_t limit = total + 1;  // one bucket; where their number is given, padding does not fill a bucket
   if (rule.bucket_size) limit = *rule.bucket_size;
   if (rule.num_buckets) limit = (total + *rule.num_buckets - 1) / *rule.num_buckets;
 
   BufferLayout layout;
   uint32_t at = 0;
+  uint64_t in_params = 0;  // elements of the bucket without padding
   Bucket bucket;
   auto close = [&] {
     at = round_up(at, bucket_alignment);
@@ -34,13 +35,15 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
     layout.buckets.push_back(bucket);
     bucket = Bucket{};
     bucket.begin = at;
+    in_params = 0;
   };
   for (auto p = registered.rbegin(); p != registered.rend(); ++p) {
     at = round_up(at, kParamAlignment);
     bucket.slots.push_back(static_cast<uint32_t>(layout.slots.size()));
     layout.slots.push_back({p->param, at, p->count, static_cast<uint32_t>(layout.buckets.size())});
     at += p->count;
-    if (at - bucket.begin >= limit) close();
+    in_params += p->count;
+    if ((rule.num_buckets ? in_params : at - bucket.begin) >= limit) close();
   }
   if (!bucket.slots.empty()) close();
   layout.elements = at;

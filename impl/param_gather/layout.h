@@ -38,8 +38,8 @@ struct LayoutParam {
   uint32_t count = 0;  // elements
 };
 
-// How params are cut into buckets: a bucket is closed once it holds `bucket_size` elements; or into
-// `num_buckets` buckets of about equal size; or one bucket.
+// How params are cut into buckets: a bucket is closed once it holds `bucket_size` elements, padding between
+// params included; or into at most `num_buckets` buckets of about equal size; or one bucket.
 struct BucketRule {
   std::optional<uint32_t> bucket_size;
   std::optional<uint32_t> num_buckets;
