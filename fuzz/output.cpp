@@ -53,6 +53,12 @@ std::string with_commas(uint64_t number) {
   return text;
 }
 
+std::string short_text(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.3g", value);
+  return buffer;
+}
+
 std::string fixed_text(double value, int digits) {
   char buffer[400];
   std::snprintf(buffer, sizeof buffer, "%.*f", digits, value);

@@ -33,6 +33,8 @@ class ProgressLine {
 
 // "52,311".
 std::string with_commas(uint64_t number);
+// Three significant digits.
+std::string short_text(double value);
 // printf for one number: fixed_text(0.42, 1) is "0.4".
 std::string fixed_text(double value, int digits);
 

@@ -84,8 +84,8 @@ class Curve {
     if (options_.curve.empty()) return;
     std::string csv = "step,loss,reference_loss\n";
     for (std::size_t i = 0; i < losses_.size(); ++i) {
-      csv += std::to_string(i + 1) + "," + fixed_text(losses_[i], 6) + "," +
-             (i < reference_losses_.size() ? fixed_text(reference_losses_[i], 6) : "") + "\n";
+      csv += std::to_string(i + 1) + "," + fixed_text(losses_[i], 9) + "," +
+             (i < reference_losses_.size() ? fixed_text(reference_losses_[i], 9) : "") + "\n";
     }
     write_file(options_.curve, csv);
   }
@@ -168,7 +168,7 @@ int train(const TrainOptions& options) {
   if (!j.as_expected) print_note(outcome_line(j) + "\n" + explanation(j));
   print_result("final loss " + fixed_text(curve.final_loss(), 4) + " nats, unigram " +
                fixed_text(unigram_entropy(bytes), 4) + " nats, worst share of bound " +
-               (options.checks ? fixed_text(j.outcome.worst_share, 3) : "unchecked"));
+               (options.checks ? short_text(j.outcome.worst_share) : "unchecked"));
   return j.as_expected ? kExitAsExpected : kExitUnexpected;
 }
 

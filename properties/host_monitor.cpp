@@ -45,7 +45,7 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 }
 
 bool all_zero(const std::byte* bytes, std::size_t n) {
-  return std::all_of(bytes, bytes + n, [](std::byte b) { return b == std::byte{0}; });
+  return n == 0 || (bytes[0] == std::byte{0} && std::memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -295,10 +295,10 @@ const std::vector<float>* HostMonitor::reduced(int step, uint32_t param) {
 void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& operand) {
   const RankState& state = rank(op.rank);
   if (!state.in_step || injected(state.step)) return;
-  const std::vector<float> found = values_of(op.rank, operand);
+  const float* found = memory(op.rank).load(operand);
   for (const ShardPiece& piece : shard.pieces) {
     const std::vector<float>* expected = reduced(state.step, piece.param);
-    if (expected != nullptr && std::memcmp(found.data() + piece.in_shard, expected->data() + piece.in_param,
+    if (expected != nullptr && std::memcmp(found + piece.in_shard, expected->data() + piece.in_param,
                                            piece.count * sizeof(float)) == 0)
       continue;
     use_share(&StepShares::reduced, op.rank, kInfinity);
@@ -307,6 +307,7 @@ void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Opera
                (expected != nullptr ? " is not the mean over ranks of their own gradients"
                                     : " lacks a contribution of some rank or microbatch"));
   }
+  memory(op.rank).end_op();
 }
 
 // Hop 4.

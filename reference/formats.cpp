@@ -68,49 +68,27 @@ std::uint8_t block_scale(std::int32_t amax_order, ScaleRounding rounding) {
   return static_cast<std::uint8_t>(std::clamp(exponent + 127, 0, 254));
 }
 
-void keep_largest(const float* __restrict__ row, int cols, std::int32_t* __restrict__ amax) {
-  for (int c = 0; c < cols; ++c) amax[c] = std::max(amax[c], magnitude_order(row[c]));
+// Element c is multiplied by inverse[c * step], the decoded one by factor[c * step].
+[[gnu::always_inline]] inline void quantize_row(const float* __restrict__ row, int size, const float* inverse,
+                                                const float* factor, int step,
+                                                std::uint8_t* __restrict__ codes,
+                                                float* __restrict__ values) {
+  for (int c = 0; c < size; ++c) codes[c] = encode_e4m3(row[c] * inverse[c * step]);
+  for (int c = 0; c < size; ++c) values[c] = decode_e4m3(codes[c]) * factor[c * step];
 }
 
-std::int32_t largest(const std::int32_t* values, int count) {
-  std::int32_t result = values[0];
-  for (int i = 1; i < count; ++i) result = std::max(result, values[i]);
-  return result;
+// Powers of two, so that products with them are exact. One that underflows is far below half of E4M3's least
+// value.
+float inverse_of(int scale) {
+  return power_of_two(std::max(127 - scale, -127));
+}
+float factor_of(int scale) {
+  return power_of_two(scale - 127);
 }
 
-// Elements are multiplied by `inverse`, decoded ones by `factor`.
-void quantize_row(const float* __restrict__ row, int cols, const float* __restrict__ inverse,
-                  const float* __restrict__ factor, std::uint8_t* __restrict__ codes,
-                  float* __restrict__ values) {
-  for (int c = 0; c < cols; ++c) codes[c] = encode_e4m3(row[c] * inverse[c]);
-  for (int c = 0; c < cols; ++c) values[c] = decode_e4m3(codes[c]) * factor[c];
-}
-
-// Blocks are `height` rows by `width` columns.
-GATHERFUZZ_REFERENCE_CLONES
-MxPlane quantize(std::span<const float> values, int cols, int height, int width, ScaleRounding rounding) {
-  MxPlane plane{std::vector<std::uint8_t>(values.size()), {}, std::vector<float>(values.size())};
-  plane.scales.reserve(values.size() / kMxBlock);
-  // By column: the largest magnitude in these rows; powers of two, so that products are exact. One that
-  // underflows is far below half of E4M3's least value.
-  const std::size_t stride = static_cast<std::size_t>(cols);
-  std::vector<std::int32_t> amax(stride);
-  std::vector<float> inverse(stride), factor(stride);
-  const std::size_t band = static_cast<std::size_t>(height) * stride;
-  for (std::size_t begin = 0; begin < values.size(); begin += band) {
-    std::fill(amax.begin(), amax.end(), -1);
-    for (std::size_t row = begin; row < begin + band; row += stride)
-      keep_largest(&values[row], cols, amax.data());
-    for (int c = 0; c < cols; c += width) {
-      const int scale = block_scale(largest(&amax[c], width), rounding);
-      plane.scales.push_back(static_cast<std::uint8_t>(scale));
-      std::fill_n(&inverse[c], width, power_of_two(std::max(127 - scale, -127)));
-      std::fill_n(&factor[c], width, power_of_two(scale - 127));
-    }
-    for (std::size_t row = begin; row < begin + band; row += stride)
-      quantize_row(&values[row], cols, inverse.data(), factor.data(), &plane.codes[row], &plane.values[row]);
-  }
-  return plane;
+MxPlane empty_plane(std::size_t size) {
+  return {std::vector<std::uint8_t>(size), std::vector<std::uint8_t>(size / kMxBlock),
+          std::vector<float>(size)};
 }
 
 void require_blocks(std::span<const float> values, int rows, int cols, int blocked) {
@@ -126,15 +104,46 @@ void require_blocks(std::span<const float> values, int rows, int cols, int block
 
 }  // namespace
 
+GATHERFUZZ_REFERENCE_CLONES
 MxPlane quantize_rowwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {
   require_blocks(values, rows, cols, cols);
-  // Blocks follow each other from row to row: as if all were one row.
-  return quantize(values, rows * cols, 1, kMxBlock, rounding);
+  MxPlane plane = empty_plane(values.size());
+  for (std::size_t block = 0; block < plane.scales.size(); ++block) {
+    const std::size_t at = block * kMxBlock;
+    std::int32_t amax = -1;
+    for (std::size_t i = at; i < at + kMxBlock; ++i) amax = std::max(amax, magnitude_order(values[i]));
+    const std::uint8_t scale = block_scale(amax, rounding);
+    const float inverse = inverse_of(scale);
+    const float factor = factor_of(scale);
+    quantize_row(&values[at], kMxBlock, &inverse, &factor, 0, &plane.codes[at], &plane.values[at]);
+    plane.scales[block] = scale;
+  }
+  return plane;
 }
 
+GATHERFUZZ_REFERENCE_CLONES
 MxPlane quantize_columnwise(std::span<const float> values, int rows, int cols, ScaleRounding rounding) {
   require_blocks(values, rows, cols, rows);
-  return quantize(values, cols, kMxBlock, 1, rounding);
+  MxPlane plane = empty_plane(values.size());
+  const std::size_t width = static_cast<std::size_t>(cols);
+  std::vector<std::int32_t> amax(width);
+  std::vector<float> inverse(width), factor(width);
+  std::uint8_t* scales = plane.scales.data();
+  for (std::size_t begin = 0; begin < values.size(); begin += kMxBlock * width, scales += width) {
+    const std::size_t end = begin + kMxBlock * width;
+    std::fill(amax.begin(), amax.end(), -1);
+    for (std::size_t row = begin; row < end; row += width)
+      for (std::size_t c = 0; c < width; ++c) amax[c] = std::max(amax[c], magnitude_order(values[row + c]));
+    for (std::size_t c = 0; c < width; ++c) {
+      scales[c] = block_scale(amax[c], rounding);
+      inverse[c] = inverse_of(scales[c]);
+      factor[c] = factor_of(scales[c]);
+    }
+    for (std::size_t row = begin; row < end; row += width)
+      quantize_row(&values[row], cols, inverse.data(), factor.data(), 1, &plane.codes[row],
+                   &plane.values[row]);
+  }
+  return plane;
 }
 
 }  // namespace gatherfuzz::reference

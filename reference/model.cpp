@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "reference/clones.h"
+
 namespace gatherfuzz::reference {
 namespace {
 
@@ -14,6 +16,11 @@ float root_mean_square(const std::vector<Real>& values) {
   double sum = 0;
   for (const Real value : values) sum += static_cast<double>(value) * static_cast<double>(value);
   return static_cast<float>(std::sqrt(sum / static_cast<double>(values.size())));
+}
+
+template <typename Real>
+GATHERFUZZ_REFERENCE_CLONES void round_all(std::vector<Real>& values) {
+  for (Real& value : values) value = round_to_bf16(static_cast<float>(value));
 }
 
 void require_mx_shape(const Shape& shape) {
@@ -177,8 +184,7 @@ typename BasicModel<Real>::Values BasicModel<Real>::add(const Values& a, const V
 
 template <typename Real>
 typename BasicModel<Real>::Values BasicModel<Real>::rounded(Values values) const {
-  if (precision_ == Precision::fp32) return values;
-  for (Real& value : values) value = round_to_bf16(static_cast<float>(value));
+  if (precision_ != Precision::fp32) round_all(values);
   return values;
 }
 

@@ -27,7 +27,9 @@ GATHERFUZZ_REFERENCE_CLONES std::vector<Real> strided_product(const Real* left, 
   for (int row = 0; row < rows; ++row, left += row_stride, out_row += cols) {
     int col = 0;
     for (; col + kTile <= cols; col += kTile) {
-      Real sum[kTile] = {};
+      Real sum[kTile];
+#pragma GCC unroll 32
+      for (int i = 0; i < kTile; ++i) sum[i] = 0;
       for (int k = 0; k < inner; ++k) {
         const Real factor = left[k * inner_stride];
         const Real* right_row = right + k * cols + col;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/clones.h"
 #include "reference/formats.h"
 
 namespace gatherfuzz::reference {
@@ -12,19 +13,22 @@ float round_gradient(GradPrecision precision, float value) {
   return precision == GradPrecision::bf16 ? round_to_bf16(value) : value;
 }
 
-void accumulate(GradPrecision precision, std::span<float> main_grad, std::span<const float> gradient) {
+GATHERFUZZ_REFERENCE_CLONES void accumulate(GradPrecision precision, std::span<float> main_grad,
+                                            std::span<const float> gradient) {
   for (std::size_t i = 0; i < main_grad.size(); ++i) {
     main_grad[i] = round_gradient(precision, main_grad[i] + gradient[i]);
   }
 }
 
-void scale_before_sum(GradPrecision precision, std::span<float> gradient, int data_parallel_size) {
+GATHERFUZZ_REFERENCE_CLONES void scale_before_sum(GradPrecision precision, std::span<float> gradient,
+                                                  int data_parallel_size) {
   const float factor = 1.0f / static_cast<float>(data_parallel_size);
   for (float& value : gradient) value = round_gradient(precision, value * factor);
 }
 
-std::vector<float> reduce(GradPrecision precision, const std::vector<std::vector<float>>& by_rank,
-                          bool average_in_collective) {
+GATHERFUZZ_REFERENCE_CLONES std::vector<float> reduce(GradPrecision precision,
+                                                      const std::vector<std::vector<float>>& by_rank,
+                                                      bool average_in_collective) {
   std::vector<float> sum = by_rank.front();
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += by_rank[rank][i];
@@ -45,13 +49,15 @@ bool all_finite(std::span<const float> gradient) {
 }
 
 GlobalNorm global_norm(const std::vector<std::vector<float>>& gradients) {
-  long double sum = 0;
+  // Several sums, since one alone waits for every addition.
+  long double sums[4] = {};
   long double count = 0;
   for (const std::vector<float>& gradient : gradients) {
-    for (const float value : gradient)
-      sum += static_cast<long double>(value) * static_cast<long double>(value);
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      sums[i % 4] += static_cast<long double>(gradient[i]) * static_cast<long double>(gradient[i]);
     count += static_cast<long double>(gradient.size());
   }
+  const long double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   const long double error = sum * count * std::numeric_limits<long double>::epsilon();
   const auto root = [](long double squares) {
     return static_cast<float>(std::sqrt(static_cast<double>(squares)));
@@ -64,8 +70,9 @@ float clip_coefficient(float norm, float clip_grad) {
   return std::min(1.0f, clip_grad / (norm + 1e-6f));
 }
 
-void adam(const AdamSettings& settings, const AdamState& state, std::span<const float> gradient,
-          float coefficient, float lr, int step) {
+GATHERFUZZ_REFERENCE_CLONES void adam(const AdamSettings& settings, const AdamState& state,
+                                      std::span<const float> gradient, float coefficient, float lr,
+                                      int step) {
   const float beta1 = static_cast<float>(settings.beta1);
   const float beta2 = static_cast<float>(settings.beta2);
   const float rest1 = static_cast<float>(1.0 - settings.beta1);

@@ -1,8 +1,10 @@
 #include "impl/kernels/accumulate.h"
 
+#include "impl/numerics/clones.h"
+
 namespace gatherfuzz {
 
-void accumulate(HostMemory& memory, const Operand& main_grad, const float* summand) {
+GATHERFUZZ_CLONES void accumulate(HostMemory& memory, const Operand& main_grad, const float* summand) {
   const uint32_t n = main_grad.count();
   if (main_grad.dtype == DType::f32) {
     float* grad = memory.out<float>(main_grad);

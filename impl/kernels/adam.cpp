@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "impl/numerics/clones.h"
+
 namespace gatherfuzz {
 
 AdamScalars adam_scalars(double lr, double beta1, double beta2, double eps, int step) {
@@ -31,22 +33,19 @@ AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, const
   return {mix(all, 1), mix(all, 2), mix(all, 3)};
 }
 
-void Adam::host(HostMemory& memory) const {
-  const float c = *memory.in<float>(coefficient);
-  float* __restrict__ p = memory.out<float>(main);
-  float* __restrict__ m = memory.out<float>(exp_avg);
-  float* __restrict__ v = memory.out<float>(exp_avg_sq);
-  const float* __restrict__ grad = memory.in<float>(grads);
+namespace {
+
+GATHERFUZZ_CLONES void update(const AdamScalars& scalars, float coefficient, uint32_t n,
+                              const float* __restrict__ grad, float* __restrict__ p, float* __restrict__ m,
+                              float* __restrict__ v) {
   const AdamScalars s = scalars;
-  for (uint32_t i = 0; i < main.count(); ++i) {
-    const float g = grad[i] * c;
+  for (uint32_t i = 0; i < n; ++i) {
+    const float g = grad[i] * coefficient;
     m[i] = s.beta1 * m[i] + s.one_minus_beta1 * g;
     v[i] = s.beta2 * v[i] + (s.one_minus_beta2 * g) * g;
     p[i] = p[i] - s.lr * ((m[i] / s.bias_correction1) / (std::sqrt(v[i] / s.bias_correction2) + s.eps));
   }
 }
-
-namespace {
 
 // Walks several operands of equal layout together; each piece is cut to the shortest.
 struct Cursor {
@@ -78,6 +77,11 @@ Term at_position(const Segment& s, uint32_t offset) {
 }
 
 }  // namespace
+
+void Adam::host(HostMemory& memory) const {
+  update(scalars, *memory.in<float>(coefficient), main.count(), memory.in<float>(grads),
+         memory.out<float>(main), memory.out<float>(exp_avg), memory.out<float>(exp_avg_sq));
+}
 
 void Adam::symbolic(SymbolicMemory& memory) const {
   static thread_local Cursor p, m, v, g;

@@ -9,7 +9,22 @@ namespace gatherfuzz {
 
 namespace {
 
-enum class Role : uint8_t { other, read, write, accumulate };
+enum class Role : uint8_t { other, read, write, update, accumulate };
+
+Role role_of(Mode mode) {
+  switch (mode) {
+    case Mode::read:
+      return Role::read;
+    case Mode::write:
+      return Role::write;
+    case Mode::update:
+      return Role::update;
+    case Mode::accumulate:
+      return Role::accumulate;
+  }
+  return Role::other;
+}
+
 using Bytes = std::vector<std::vector<std::byte>>;  // by buffer
 
 class Checker {
@@ -19,12 +34,10 @@ class Checker {
     for (const OperandField& field : type.operands) {
       const auto& operand =
           *reinterpret_cast<const Operand*>(static_cast<const std::byte*>(op) + field.offset);
-      const Role role = field.mode == Mode::read    ? Role::read
-                        : field.mode == Mode::write ? Role::write
-                                                    : Role::accumulate;
+      const Role role = role_of(field.mode);
       for (uint32_t i = operand.begin; i < operand.end(); ++i) roles_[operand.buffer - 1][i] = role;
       if (role == Role::read) inputs_.push_back(operand);
-      if (role == Role::accumulate) sums_.push_back(operand);
+      if (role == Role::accumulate || role == Role::update) sums_.push_back(operand);
     }
     before_ = save();
   }
@@ -69,7 +82,7 @@ class Checker {
   bool outputs_differ(const Bytes& a, const Bytes& b) const {
     bool differ = false;
     for_each_byte([&](std::size_t buffer, std::size_t i, Role role) {
-      if (role == Role::write || role == Role::accumulate) differ = differ || a[buffer][i] != b[buffer][i];
+      if (role != Role::read && role != Role::other) differ = differ || a[buffer][i] != b[buffer][i];
     });
     return differ;
   }
@@ -85,7 +98,7 @@ class Checker {
       if (role == Role::write) {
         ++report_.write_bytes;
         report_.writes_missed += result[b][i] != again[b][i] ? 1 : 0;
-      } else if (role != Role::accumulate) {
+      } else if (role == Role::read || role == Role::other) {
         report_.others_written += result[b][i] != before_[b][i] ? 1 : 0;
       }
     });
@@ -103,6 +116,7 @@ class Checker {
     Bytes others = before_;
     for_each_byte([&](std::size_t b, std::size_t i, Role role) {
       if (role == Role::read) report_.reads_that_never_matter += matters(result, b, i) ? 0 : 1;
+      if (role == Role::update) report_.olds_that_never_matter += matters(result, b, i) ? 0 : 1;
       report_.read_bytes += role == Role::read ? 1 : 0;
       report_.other_bytes += role == Role::other ? 1 : 0;
       if (role == Role::other) others[b][i] = ~others[b][i];
@@ -171,6 +185,12 @@ struct WritesTooLittle {
     *memory.out<float>(out) = memory.in<float>(in)[0] + memory.in<float>(in)[1];
   }
 };
+struct IgnoresWhatItUpdates {
+  static constexpr const char* kName = "ignores_what_it_updates";
+  Read<float> in;
+  Update<float> out;
+  void host(HostMemory& memory) const { *memory.out<float>(out) = *memory.in<float>(in); }
+};
 struct TouchesMore {
   static constexpr const char* kName = "touches_more";
   Read<float> in;
@@ -191,6 +211,10 @@ TEST(FootprintChecker, FindsEachLie) {
   const FootprintReport writes =
       check_footprint(second, WritesTooLittle{second.random_floats(2), second.view<float>(3)});
   EXPECT_EQ(writes.writes_missed, 8u);
+  KernelBench fourth(6);
+  const FootprintReport updates =
+      check_footprint(fourth, IgnoresWhatItUpdates{fourth.random_floats(1), fourth.view<float>(1)});
+  EXPECT_EQ(updates.olds_that_never_matter, 4u);
   KernelBench third(5);
   const FootprintReport touches =
       check_footprint(third, TouchesMore{third.random_floats(1), third.view<float>(1)});

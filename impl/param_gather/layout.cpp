@@ -21,7 +21,7 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
   const uint32_t bucket_alignment = std::lcm(data_parallel_size, kBucketAlignment);
   uint64_t total = 0;
   for (const LayoutParam& p : registered) total += p.count;
-  uint64_t limit = total + 1;  // one bucket; where their number is given, padding does not fill a bucket
+  uint64_t limit = total + 1;  // one bucket
   if (rule.bucket_size) limit = *rule.bucket_size;
   if (rule.num_buckets) limit = (total + *rule.num_buckets - 1) / *rule.num_buckets;
 
@@ -43,7 +43,8 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
     layout.slots.push_back({p->param, at, p->count, static_cast<uint32_t>(layout.buckets.size())});
     at += p->count;
     in_params += p->count;
-    if ((rule.num_buckets ? in_params : at - bucket.begin) >= limit) close();
+    // Padding counts against a size alone: it must not add to the number of buckets.
+    if ((rule.bucket_size ? at - bucket.begin : in_params) >= limit) close();
   }
   if (!bucket.slots.empty()) close();
   layout.elements = at;

@@ -157,6 +157,14 @@ TEST(Layout, NumBucketsIsNotExceededBySmallParams) {
   for (const Bucket& bucket : layout.buckets) EXPECT_EQ(bucket.slots.size(), 5u);
 }
 
+// Padding made the bucket longer than all params together, and a second one followed.
+TEST(Layout, WithoutARuleThereIsOneBucket) {
+  const BufferLayout layout = lay_out(params_of({3, 3, 3, 3}), {}, 2);
+  ASSERT_EQ(layout.buckets.size(), 1u);
+  EXPECT_EQ(layout.buckets[0].slots.size(), 4u);
+  EXPECT_EQ(layout.elements, 256u);
+}
+
 TEST(Layout, MoreBucketsThanParamsAreNotMade) {
   const BufferLayout layout = lay_out(params_of({10, 10, 10}), {std::nullopt, 64}, 1);
   ASSERT_EQ(layout.buckets.size(), 3u);

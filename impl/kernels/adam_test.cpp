@@ -1,0 +1,160 @@
+// Adam against the reference's loop, bit for bit, and as terms.
+#include "impl/kernels/adam.h"
+
+#include <gtest/gtest.h>
+
+#include "impl/kernels/kernel_bench_for_tests.h"
+#include "reference/optimizer.h"
+
+namespace gatherfuzz {
+namespace {
+
+TEST(Adam, BitsAreTheReferences) {
+  KernelBench bench(11);
+  constexpr uint32_t kCount = 1000;
+  std::size_t compared = 0;
+  for (const double beta2 : {0.95, 0.999, 0.0}) {
+    const View<float> main = bench.random_floats(kCount), grads = bench.random_floats(kCount, 1e-3f);
+    const View<float> moments = bench.view<float>(2 * kCount), coefficient = bench.view<float>(1);
+    HostMemory& memory = bench.memory();
+    std::fill_n(memory.out<float>(moments), 2 * kCount, 0.0f);
+    std::vector<float> expected_main = bench.floats(main);
+    std::vector<float> exp_avg(kCount, 0.0f), exp_avg_sq(kCount, 0.0f);
+    for (int step = 1; step <= 10; ++step) {
+      const float c = step % 2 == 0 ? 1.0f : 0.37f;
+      *memory.out<float>(coefficient) = c;
+      for (uint32_t i = 0; i < kCount; ++i) memory.out<float>(grads)[i] *= 0.9f;
+      memory.out<float>(grads)[7] = 0.0f;
+      Adam{main,
+           moments.slice(0, kCount),
+           moments.slice(kCount, kCount),
+           grads,
+           coefficient,
+           adam_scalars(0.01, 0.9, beta2, 1e-8, step)}
+          .host(memory);
+      reference::adam({0.9, beta2, 1e-8f}, {expected_main, exp_avg, exp_avg_sq}, bench.floats(grads), c,
+                      0.01f, step);
+      ASSERT_EQ(differing_bits(bench.floats(main), expected_main), 0u) << step;
+      ASSERT_EQ(differing_bits(bench.floats(moments.slice(0, kCount)), exp_avg), 0u);
+      ASSERT_EQ(differing_bits(bench.floats(moments.slice(kCount, kCount)), exp_avg_sq), 0u);
+      compared += 3 * kCount;
+    }
+    EXPECT_NE(expected_main[0], expected_main[1]);
+  }
+  EXPECT_EQ(compared, 3u * 10 * 3 * kCount);
+}
+
+constexpr uint32_t kElements = 64;
+
+// Main params, moments and gradients of two params with padding after each.
+class Terms {
+ public:
+  Terms() {
+    const auto make = [this](uint32_t n) { return make_view<float>(memory.allocate(n * 4, true), 0, n); };
+    main = make(kElements);
+    exp_avg = make(kElements);
+    exp_avg_sq = make(kElements);
+    grads = make(kElements);
+    coefficient = make(1);
+    memory.assign(coefficient, term_of("coefficient"));
+    for (const auto& [view, name] : {std::pair{&main, "main"}, std::pair{&grads, "grad"}}) {
+      memory.assign(view->slice(0, 20), mix(term_of(name), 0));
+      memory.assign(view->slice(32, 24), mix(term_of(name), 1));
+    }
+  }
+  void step(uint32_t first, uint32_t n, int step) {
+    Adam{main.slice(first, n),
+         exp_avg.slice(first, n),
+         exp_avg_sq.slice(first, n),
+         grads.slice(first, n),
+         coefficient,
+         scalars(step)}
+        .symbolic(memory);
+  }
+  static AdamScalars scalars(int step) { return adam_scalars(0.01, 0.9, 0.95, 1e-8, step); }
+
+  SymbolicMemory memory;
+  View<float> main, exp_avg, exp_avg_sq, grads, coefficient;
+};
+
+TEST(Adam, TermsOfEachParamAreWhatAdamTermsSays) {
+  Terms t;
+  AdamTerms expected[2] = {{mix(term_of("main"), 0)}, {mix(term_of("main"), 1)}};
+  for (int step = 1; step <= 3; ++step) {
+    t.step(0, kElements, step);
+    for (Term p = 0; p < 2; ++p) {
+      expected[p] =
+          adam_terms(expected[p], mix(term_of("grad"), p), term_of("coefficient"), Terms::scalars(step));
+      const uint32_t first = p == 0 ? 0 : 32, n = p == 0 ? 20 : 24;
+      EXPECT_EQ(t.memory.digest(t.main.slice(first, n)).term, expected[p].main);
+      EXPECT_EQ(t.memory.digest(t.exp_avg.slice(first, n)).term, expected[p].exp_avg);
+      EXPECT_EQ(t.memory.digest(t.exp_avg_sq.slice(first, n)).term, expected[p].exp_avg_sq);
+    }
+  }
+}
+
+TEST(Adam, PaddingStaysZero) {
+  Terms t;
+  t.step(0, kElements, 1);
+  for (const View<float>& view : {t.main, t.exp_avg, t.exp_avg_sq}) {
+    EXPECT_EQ(t.memory.digest(view.slice(20, 12)).term, kZeroTerm);
+    EXPECT_EQ(t.memory.digest(view.slice(56, 8)).term, kZeroTerm);
+    EXPECT_EQ(t.memory.segments(view.buffer).size(), 4u);
+  }
+}
+
+// Shards that cut params give the same values as the whole, once they lie side by side.
+TEST(Adam, TermsOfAnyPartitionAreTheSame) {
+  Terms whole;
+  whole.step(0, kElements, 1);
+  for (uint32_t cut = 1; cut < kElements; ++cut) {
+    Terms parts;
+    parts.step(0, cut, 1);
+    parts.step(cut, kElements - cut, 1);
+    for (View<float> Terms::*view : {&Terms::main, &Terms::exp_avg, &Terms::exp_avg_sq})
+      ASSERT_EQ(parts.memory.digest(parts.*view).term, whole.memory.digest(whole.*view).term) << cut;
+  }
+}
+
+// Everything that a step depends on changes its terms.
+TEST(Adam, EachInputMatters) {
+  const AdamTerms before{term_of("main"), term_of("m"), term_of("v")};
+  const AdamScalars scalars = Terms::scalars(2);
+  const Term base = adam_terms(before, 5, 7, scalars).main;
+  EXPECT_NE(adam_terms({1, before.exp_avg, before.exp_avg_sq}, 5, 7, scalars).main, base);
+  EXPECT_NE(adam_terms({before.main, 1, before.exp_avg_sq}, 5, 7, scalars).main, base);
+  EXPECT_NE(adam_terms({before.main, before.exp_avg, 1}, 5, 7, scalars).main, base);
+  EXPECT_NE(adam_terms(before, 6, 7, scalars).main, base);
+  EXPECT_NE(adam_terms(before, 5, 8, scalars).main, base);
+  EXPECT_NE(adam_terms(before, 5, 7, Terms::scalars(3)).main, base) << "another step number";
+  EXPECT_NE(adam_terms(before, 5, 7, adam_scalars(0.02, 0.9, 0.95, 1e-8, 2)).main, base);
+  EXPECT_EQ(adam_terms(before, 5, 7, Terms::scalars(2)).main, base);
+}
+
+// A gradient that belongs to another element is not the same value, and taint spreads.
+TEST(Adam, MisalignedAndTaintedGradientsShow) {
+  Terms good, shifted;
+  good.step(0, kElements, 1);
+  Segment piece;
+  piece.term = mix(term_of("grad"), 0);
+  piece.offset = 4;
+  piece.element = 4;
+  shifted.memory.assign_piece(shifted.grads.buffer, piece, 80);
+  shifted.step(0, kElements, 1);
+  EXPECT_NE(shifted.memory.digest(shifted.main.slice(0, 20)).term,
+            good.memory.digest(good.main.slice(0, 20)).term);
+  EXPECT_EQ(shifted.memory.digest(shifted.main.slice(32, 24)).term,
+            good.memory.digest(good.main.slice(32, 24)).term);
+
+  Terms tainted;
+  tainted.memory.assign(tainted.grads.slice(40, 1), term_of("bad"), kNoLabel, 1);
+  tainted.step(0, kElements, 1);
+  EXPECT_TRUE(tainted.memory.tainted(tainted.main.slice(40, 1)));
+  EXPECT_FALSE(tainted.memory.tainted(tainted.main.slice(0, 40)));
+  tainted.memory.assign(tainted.coefficient, term_of("c"), kNoLabel, 1);
+  tainted.step(0, kElements, 2);
+  EXPECT_TRUE(tainted.memory.tainted(tainted.main.slice(0, 20)));
+}
+
+}  // namespace
+}  // namespace gatherfuzz
