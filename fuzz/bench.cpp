@@ -40,9 +40,7 @@ struct Totals {
 };
 
 // Whole passes over the programs, at least one.
-Totals run_all(const std::vector<Program>& programs, RuntimeKind runtime, double seconds) {
-  RunOptions options;
-  options.runtime = runtime;
+Totals run_all(const std::vector<Program>& programs, const RunOptions& options, double seconds) {
   Totals totals;
   while (totals.seconds < seconds || totals.programs == 0) {
     for (const Program& program : programs) {
@@ -51,7 +49,7 @@ Totals run_all(const std::vector<Program>& programs, RuntimeKind runtime, double
       totals.ops += outcome.ops;
       totals.seconds += outcome.seconds;
       ++totals.programs;
-      if (!as_expected(program, outcome, runtime)) ++totals.unexpected;
+      if (!as_expected(program, outcome, options.runtime)) ++totals.unexpected;
     }
     if (totals.seconds == 0.0) break;  // every one was refused before it ran
   }
@@ -71,19 +69,35 @@ void print_figure(bool json, const char* name, double value, const char* unit) {
 
 }  // namespace
 
+// Terms or numbers and all oracles; programs that replay a graph are then also run beside their eager twin.
 int bench(const BenchOptions& options) {
   const std::vector<Program> programs = load(options.corpus);
-  const Totals symbolic = run_all(programs, RuntimeKind::symbolic, options.seconds);
-  const Totals host = run_all(programs, RuntimeKind::host, options.seconds);
-  print_figure(options.json, "symbolic_ops_per_second", symbolic.per_second(symbolic.ops), "ops/s");
-  print_figure(options.json, "symbolic_programs_per_second", symbolic.per_second(symbolic.programs),
-               "programs/s");
-  print_figure(options.json, "host_programs_per_second", host.per_second(host.programs), "programs/s");
+  RunOptions symbolic, host;
+  symbolic.twin = host.twin = false;
+  host.runtime = RuntimeKind::host;
+  RunOptions fine = symbolic, twins = symbolic, host_twins = host;
+  fine.coarse = false;
+  twins.twin = host_twins.twin = true;
+
+  uint64_t unexpected = 0;
+  auto figure = [&](const char* name, const RunOptions& run, bool ops) {
+    const Totals totals = run_all(programs, run, options.seconds);
+    unexpected += totals.unexpected;
+    print_figure(options.json, name, totals.per_second(ops ? totals.ops : totals.programs),
+                 ops ? "ops/s" : "programs/s");
+    return totals;
+  };
+  figure("symbolic_ops_per_second", fine, true);
+  const Totals coarse = figure("symbolic_programs_per_second", symbolic, false);
+  figure("host_programs_per_second", host, false);
   print_figure(options.json, "ops_per_program",
-               static_cast<double>(symbolic.ops) / static_cast<double>(symbolic.programs), "ops");
-  if (symbolic.unexpected + host.unexpected == 0) return kExitAsExpected;
-  print_note("bench: " + with_commas(symbolic.unexpected + host.unexpected) +
-             " runs did not end as expected; see gatherfuzz check " + options.corpus);
+               static_cast<double>(coarse.ops) / static_cast<double>(coarse.programs), "ops");
+  figure("symbolic_coarse_ops_per_second", symbolic, true);
+  figure("symbolic_programs_with_twins_per_second", twins, false);
+  figure("host_programs_with_twins_per_second", host_twins, false);
+  if (unexpected == 0) return kExitAsExpected;
+  print_note("bench: " + with_commas(unexpected) + " runs did not end as expected; see gatherfuzz check " +
+             options.corpus);
   return kExitUnexpected;
 }
 

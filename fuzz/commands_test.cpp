@@ -138,8 +138,10 @@ TEST_F(CommandsTest, BenchPrintsItsFigures) {
     EXPECT_GT(figure.at("value").get<double>(), 0.0) << line;
     EXPECT_TRUE(figure.contains("unit") && figure.contains("peer") && figure.contains("ratio")) << line;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"symbolic_ops_per_second", "symbolic_programs_per_second",
-                                             "host_programs_per_second", "ops_per_program"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "symbolic_ops_per_second", "symbolic_programs_per_second", "host_programs_per_second",
+                       "ops_per_program", "symbolic_coarse_ops_per_second",
+                       "symbolic_programs_with_twins_per_second", "host_programs_with_twins_per_second"}));
 }
 
 }  // namespace

@@ -12,10 +12,6 @@ namespace gatherfuzz {
 
 namespace {
 
-bool reads_weight(const OperandField& field) {
-  return field.mode == Mode::read && field.content == Content::weights;
-}
-
 template <class Op>
 bool is(const OpRef& ref) {
   return ref.type == &op_type<Op>();
@@ -28,7 +24,7 @@ const Op& as(const OpRef& ref) {
 
 // Position hash of the ownership sum.
 uint64_t position(uint32_t param, uint32_t element) {
-  return mix(mix(term_of("owner"), param), element);
+  return mix(mix("owner"_term, param), element);
 }
 
 }  // namespace
@@ -55,8 +51,7 @@ void Monitor::report(FailureClass failure, int r, const char* op, std::string wh
   point_.push_back({failure, r, iteration(r), op, std::move(what), std::move(text)});
 }
 
-void Monitor::settle() {
-  if (point_.empty()) return;
+void Monitor::settle_found() {
   if (!verdicts_.any()) {
     verdicts_.found = std::move(point_);
     if (judging_ == Judging::stop_at_first) world_.request_stop();
@@ -74,7 +69,9 @@ void Monitor::before(const OpRef& op) {
 }
 
 void Monitor::judge_before(const OpRef& op) {
-  if (is<Adam>(op)) {
+  if (op.type->reads_weights || op.type->accumulates) {
+    weights_and_gradients_before(op);
+  } else if (is<Adam>(op)) {
     adam_before(op);
   } else if (is<CopyReducedGradients>(op)) {
     const auto& copy = as<CopyReducedGradients>(op);
@@ -85,38 +82,37 @@ void Monitor::judge_before(const OpRef& op) {
     ++happened_.gathers;
   } else if (is<QuantizeWeight>(op)) {
     ++happened_.casts;
-  } else {
-    weights_and_gradients_before(op);
   }
 }
 
 void Monitor::weights_and_gradients_before(const OpRef& op) {
-  for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
+  RankState& state = rank(op.rank);
+  for_each_weight_read(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
     if (operand.tag == 0) return;
-    const uint32_t param = operand.tag - 1u;
-    if (reads_weight(field)) {
-      check_weight(op, operand, field.plane, param);
-      ++happened_.weights_compared;
-    } else if (field.mode == Mode::accumulate && rank(op.rank).accumulations[param] == 0) {
-      check_clean(op, operand, param);
-    }
+    check_weight(op, operand, field.plane, operand.tag - 1u);
+    ++happened_.weights_compared;
+  });
+  for_each_accumulation(*op.type, op.op, [&](const Operand& operand, const OperandField&) {
+    if (operand.tag != 0 && state.accumulations[operand.tag - 1u] == 0)
+      check_clean(op, operand, operand.tag - 1u);
   });
 }
 
 void Monitor::after(const OpRef& op) {
   RankState& state = rank(op.rank);
   if (state.step_ops == nullptr || world_.stopped()) return;
-  if (is<FinishNorm>(op)) {
+  if (op.type->accumulates) {
+    if (judging_ == Judging::none) return;
+    for_each_accumulation(*op.type, op.op, [&](const Operand& operand, const OperandField&) {
+      if (operand.tag == 0) return;
+      const uint32_t param = operand.tag - 1u;
+      accumulated(op, operand, param, ++state.accumulations[param]);
+    });
+  } else if (is<FinishNorm>(op)) {
     state.norm = fingerprint(op.rank, as<FinishNorm>(op).norm);
     if (judging_ != Judging::none) check_norm(op, as<FinishNorm>(op).norm);
   } else if (is<ClipCoefficient>(op)) {
     state.clip = fingerprint(op.rank, as<ClipCoefficient>(op).coefficient);
-  } else if (judging_ != Judging::none) {
-    for_each_access(*op.type, op.op, [&](const Operand& operand, const OperandField& field) {
-      if (field.mode != Mode::accumulate || operand.tag == 0) return;
-      const uint32_t param = operand.tag - 1u;
-      accumulated(op, operand, param, ++state.accumulations[param]);
-    });
   }
   settle();
 }

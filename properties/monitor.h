@@ -119,7 +119,11 @@ class Monitor : public Observer {
   void pass_transition(int r, bool restored);
   void check_ownership(int r);
   void check_replicas(int step);
-  void settle();
+  // Takes up what was reported at the point that was judged.
+  void settle() {
+    if (!point_.empty()) settle_found();
+  }
+  void settle_found();
 
   Judging judging_;
   std::vector<RankState> ranks_;

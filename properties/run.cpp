@@ -120,7 +120,8 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   try {
     world.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
-      RankProgram(runtime, program, options, dataset, *monitor, models[r], host_steps[r]).run();
+      RankProgram(runtime, program, options, dataset, *monitor, models[r], models[0].get(), host_steps[r])
+          .run();
     });
   } catch (const RuntimeError& error) {
     fail(outcome,

@@ -4,10 +4,10 @@ namespace gatherfuzz {
 
 RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options,
                          const Dataset& dataset, Monitor& monitor, std::unique_ptr<TrainStep>& model,
-                         int& steps)
+                         const TrainStep* like, int& steps)
     : runtime_(runtime), program_(program), options_(options), steps_(steps) {
   const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
-  model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse);
+  model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse, like);
   step_ = model.get();
   loop_.emplace(*step_);
   monitor.attach(runtime.rank(), *step_);

@@ -15,9 +15,9 @@ namespace gatherfuzz {
 class RankProgram {
  public:
   // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps`
-  // counts the training steps that this host code has issued.
+  // counts the training steps that this host code has issued. `like`: another rank's model, or null.
   RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
-              Monitor& monitor, std::unique_ptr<TrainStep>& model, int& steps);
+              Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps);
 
   void run();
 

@@ -16,12 +16,18 @@ Term TermAlgebra::clip(Term norm, float limit) const {
   return clip_term(norm, limit);
 }
 AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step) const {
-  return adam_terms(before, grad, coefficient, adam_scalars(lr, beta1, beta2, eps, step));
+  if (step != scalars_step) {
+    scalars_term = adam_scalars_term(adam_scalars(lr, beta1, beta2, eps, step));
+    scalars_step = step;
+  }
+  return adam_terms(before, grad, coefficient, scalars_term);
 }
 
 SymbolicMonitor::SymbolicMonitor(World& world, const Program& program, const Plan& plan, Judging judging)
     : Monitor(world, program, plan, judging) {
   for (SymbolicMemory& m : world.symbolic()) m.set_listener(this);
+  steps_.resize(plan.steps.size());
+  quantizes_on_use_ = !model_is_mxfp8_gather(program.flags);
 }
 
 uint32_t SymbolicMonitor::element_count(uint32_t param) const {
@@ -43,42 +49,45 @@ SymbolicMonitor::Dataflow& SymbolicMonitor::flow() {
   return *flow_;
 }
 
-const SymbolicMonitor::WeightTerms& SymbolicMonitor::weight_terms(int version, uint32_t param) {
-  const auto v = static_cast<std::size_t>(version);
-  while (weights_.size() <= v) {
-    const int next = static_cast<int>(weights_.size());
-    std::vector<WeightTerms> all(parts().params.size());
-    for (uint32_t p = 0; p < all.size(); ++p) {
-      const DType dtype = program_.flags.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
-      const Term value = staged_term(flow().state(next, p).main, dtype);
-      all[p].planes[static_cast<int>(Plane::whole)] = value;
-      for (const Plane plane :
-           {Plane::rowwise, Plane::rowwise_scale, Plane::columnwise, Plane::columnwise_scale})
-        all[p].planes[static_cast<int>(plane)] =
-            quantized_term(value, plane, program_.flags.mx_scale_rounding);
-    }
-    weights_.push_back(std::move(all));
+void SymbolicMonitor::add_weight_terms() {
+  const int version = static_cast<int>(weights_.size());
+  const Flags& f = program_.flags;
+  const DType dtype = f.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
+  std::vector<WeightTerms> all(parts().params.size());
+  for (uint32_t p = 0; p < all.size(); ++p) {
+    const Term value = staged_term(flow().state(version, p).main, dtype);
+    all[p].elements = element_count(p);
+    all[p].planes[static_cast<int>(Plane::whole)] = value;
+    if (!parts().params[p].mxfp8 || f.fp8_recipe != Recipe::mxfp8) continue;
+    for (const Plane plane :
+         {Plane::rowwise, Plane::rowwise_scale, Plane::columnwise, Plane::columnwise_scale})
+      all[p].planes[static_cast<int>(plane)] = quantized_term(value, plane, f.mx_scale_rounding);
   }
-  return weights_[v][param];
+  weights_.push_back(std::move(all));
 }
 
 void SymbolicMonitor::check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) {
   // Inside a composite the planes of a weight that is quantized on use are values like activations.
-  if (op.type->composite && plane != Plane::whole && !model_is_mxfp8_gather(program_.flags)) return;
+  if (quantizes_on_use_ && plane != Plane::whole && op.type->composite) return;
   const int version = rank(op.rank).transitions;
-  const Term expected = weight_terms(version, param).planes[static_cast<int>(plane)];
-  const Digest found = memory(op.rank).digest(operand);
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
-  const uint32_t elements = element_count(param) / (scale ? static_cast<uint32_t>(kMxBlock) : 1u);
-  if (found.term == expected && operand.count() == elements) return;
+  const WeightTerms& expected = weight_terms(version, param);
+  const uint32_t elements = scale ? expected.elements / static_cast<uint32_t>(kMxBlock) : expected.elements;
+  const Term found = memory(op.rank).digest(operand).term;
+  if (found != expected.planes[static_cast<int>(plane)] || operand.count() != elements)
+    report_weight(op, plane, param, version, found);
+}
+
+void SymbolicMonitor::report_weight(const OpRef& op, Plane plane, uint32_t param, int version, Term found) {
+  const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
   const std::string where = std::string(op.type->name) + " reads " + param_name(param);
-  if (found.term == kZeroTerm && !scale) {
+  if (found == kZeroTerm && !scale) {
     report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
            where + " as all zeros; expected the main params of version " + std::to_string(version));
     return;
   }
   for (int older = version - 1; older >= 0; --older) {
-    if (found.term != weight_terms(older, param).planes[static_cast<int>(plane)]) continue;
+    if (found != weight_terms(older, param).planes[static_cast<int>(plane)]) continue;
     report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
            where + " at version " + std::to_string(older) + "; expected version " + std::to_string(version));
     return;
@@ -94,23 +103,29 @@ void SymbolicMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t
              " to memory that is not zero");
 }
 
-std::vector<reference::Contributions<Term>>& SymbolicMonitor::contributions(int step) {
-  auto [entry, fresh] = contributions_.try_emplace(step);
-  if (fresh) {
-    entry->second.resize(parts().params.size());
-    for (auto& c : entry->second)
-      c.by_source.resize(static_cast<std::size_t>(world_.ranks() * planned(step).microbatches));
-    contributions_.erase(step - 2);
-    reduced_.erase(step - 2);
+SymbolicMonitor::StepTerms& SymbolicMonitor::terms_of(int step) {
+  StepTerms& terms = steps_[static_cast<std::size_t>(step)];
+  if (terms.contributions.empty()) begin_terms(step);
+  return terms;
+}
+
+// Takes over the memory of the last step but one, which every rank has left.
+void SymbolicMonitor::begin_terms(int step) {
+  StepTerms& terms = steps_[static_cast<std::size_t>(step)];
+  if (step >= 2) std::swap(terms, steps_[static_cast<std::size_t>(step) - 2]);
+  terms.reduced.clear();
+  terms.contributions.resize(parts().params.size());
+  for (auto& c : terms.contributions) {
+    c.by_source.assign(static_cast<std::size_t>(world_.ranks() * planned(step).microbatches), std::nullopt);
+    c.foreign = false;
   }
-  return entry->second;
 }
 
 void SymbolicMonitor::summand(int r, uint16_t tag, Label label, Term term) {
   const RankState& state = rank(r);
   if (state.step_ops == nullptr || !state.in_step) return;
   const PlannedStep& step = planned(state.step);
-  reference::Contributions<Term>& c = contributions(state.step)[tag - 1u];
+  reference::Contributions<Term>& c = terms_of(state.step).contributions[tag - 1u];
   for (int m = 0; m < step.microbatches; ++m) {
     if (label != make_label(static_cast<uint32_t>(r), static_cast<uint32_t>(m), step.batch)) continue;
     c.by_source[static_cast<std::size_t>(r * step.microbatches + m)] = term;
@@ -122,16 +137,16 @@ void SymbolicMonitor::summand(int r, uint16_t tag, Label label, Term term) {
 void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& reduced) {
   const RankState& state = rank(op.rank);
   if (!state.in_step || injected(state.step)) return;
-  auto& by_param = reduced_[state.step];
-  if (by_param.empty()) {
-    for (const auto& c : contributions(state.step)) by_param.push_back(flow().reduced(c));
+  StepTerms& terms = terms_of(state.step);
+  if (terms.reduced.empty()) {
+    for (const auto& c : terms.contributions) terms.reduced.push_back(flow().reduced(c));
   }
   const auto width = static_cast<uint32_t>(size_of(reduced.dtype));
   for (const ShardPiece& piece : shard.pieces) {
     Operand range = reduced;
     range.begin += piece.in_shard * width;
     range.bytes = piece.count * width;
-    const std::optional<Term>& expected = by_param[piece.param];
+    const std::optional<Term>& expected = terms.reduced[piece.param];
     bool right = expected.has_value();
     memory(op.rank).pieces(range, [&](const Segment& s, uint32_t) {
       const uint32_t offset = piece.in_param * width + (s.begin - range.begin);
@@ -155,10 +170,7 @@ void SymbolicMonitor::check_state(int r, FailureClass failure) {
                                                                     {&shard.exp_avg, expected.exp_avg},
                                                                     {&shard.exp_avg_sq, expected.exp_avg_sq}};
       for (const auto& [view, term] : parts_of_state) {
-        bool right = true;
-        memory(r).pieces(view->slice(piece.in_shard, piece.count),
-                         [&](const Segment& s, uint32_t) { right = right && s.term == term; });
-        if (right) continue;
+        if (memory(r).holds(view->slice(piece.in_shard, piece.count), term)) continue;
         report(failure, r, "adam", param_name(piece.param),
                "main params or moments of " + param_name(piece.param) + " are not those of version " +
                    std::to_string(state.transitions));
@@ -187,7 +199,9 @@ bool SymbolicMonitor::is_zero_gradient(int r, const Operand& operand) {
 
 void SymbolicMonitor::take_step(int step) {
   std::vector<Term> grads;
-  for (const auto& c : contributions(step)) grads.push_back(flow().reduced(c).value_or(term_of("unknown")));
+  grads.reserve(parts().params.size());
+  for (const auto& c : terms_of(step).contributions)
+    grads.push_back(flow().reduced(c).value_or("unknown"_term));
   flow().take_step(grads);
 }
 

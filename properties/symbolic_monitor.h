@@ -1,7 +1,8 @@
 // The oracles on symbolic memory: every byte range must hold the term that the expected dataflow gives it.
 #pragma once
 
-#include <map>
+#include <optional>
+#include <vector>
 
 #include "impl/kernels/adam.h"
 #include "properties/monitor.h"
@@ -23,6 +24,10 @@ struct TermAlgebra {
   Term norm(Term squares) const;
   Term clip(Term norm, float limit) const;
   State adam(const State& before, Term grad, Term coefficient, int step) const;
+
+  // Of the step asked for last: a step asks for all params.
+  mutable Term scalars_term = 0;
+  mutable int scalars_step = -1;
 };
 
 class SymbolicMonitor : public Monitor, private SummandListener {
@@ -35,6 +40,13 @@ class SymbolicMonitor : public Monitor, private SummandListener {
   // The terms of a weight's planes at one version.
   struct WeightTerms {
     Term planes[6];  // by Plane
+    uint32_t elements = 0;
+  };
+
+  // What is known of the gradients of one step, by param; both empty before it and two steps later.
+  struct StepTerms {
+    std::vector<reference::Contributions<Term>> contributions;
+    std::vector<std::optional<Term>> reduced;  // worked out when first asked for
   };
 
   void check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) override;
@@ -53,14 +65,21 @@ class SymbolicMonitor : public Monitor, private SummandListener {
 
   SymbolicMemory& memory(int r) { return world_.symbolic()[static_cast<std::size_t>(r)]; }
   Dataflow& flow();
-  const WeightTerms& weight_terms(int version, uint32_t param);
-  std::vector<reference::Contributions<Term>>& contributions(int step);
+  const WeightTerms& weight_terms(int version, uint32_t param) {
+    const auto v = static_cast<std::size_t>(version);
+    while (weights_.size() <= v) add_weight_terms();
+    return weights_[v][param];
+  }
+  void add_weight_terms();
+  void report_weight(const OpRef& op, Plane plane, uint32_t param, int version, Term found);
+  StepTerms& terms_of(int step);
+  void begin_terms(int step);
   uint32_t element_count(uint32_t param) const;
 
+  bool quantizes_on_use_ = false;
   std::optional<Dataflow> flow_;
   std::vector<std::vector<WeightTerms>> weights_;  // by version, by param; made when first asked for
-  std::map<int, std::vector<reference::Contributions<Term>>> contributions_;  // by step, by param
-  std::map<int, std::vector<std::optional<Term>>> reduced_;                   // likewise
+  std::vector<StepTerms> steps_;
 };
 
 }  // namespace gatherfuzz

@@ -84,8 +84,8 @@ LossAndGradients<Real> BasicModel<Real>::forward_backward(const Prepared<Real>& 
 }
 
 template <typename Real>
-typename BasicModel<Real>::ForwardState BasicModel<Real>::run_forward(const Prepared<Real>& weights,
-                                                                      Tokens tokens, Tokens targets) const {
+auto BasicModel<Real>::run_forward(const Prepared<Real>& weights, Tokens tokens, Tokens targets) const
+    -> ForwardState {
   ForwardState state;
   Values x = embedding(weights[kEmbedding].values, tokens, shape_.hidden_size);
   for (int layer = 0; layer < shape_.num_layers; ++layer) {
@@ -99,8 +99,7 @@ typename BasicModel<Real>::ForwardState BasicModel<Real>::run_forward(const Prep
 }
 
 template <typename Real>
-typename BasicModel<Real>::LayerState BasicModel<Real>::run_layer(const Prepared<Real>& weights, int layer,
-                                                                  Values in) const {
+auto BasicModel<Real>::run_layer(const Prepared<Real>& weights, int layer, Values in) const -> LayerState {
   const LayerParams params = layer_params(layer);
   LayerState state;
   state.in = std::move(in);
@@ -117,10 +116,8 @@ typename BasicModel<Real>::LayerState BasicModel<Real>::run_layer(const Prepared
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::layer_backward(const Prepared<Real>& weights, int layer,
-                                                                   const LayerState& state,
-                                                                   const Values& dout,
-                                                                   std::vector<Values>& gradients) const {
+auto BasicModel<Real>::layer_backward(const Prepared<Real>& weights, int layer, const LayerState& state,
+                                      const Values& dout, std::vector<Values>& gradients) const -> Values {
   const LayerParams params = layer_params(layer);
   const Values dswiglu = linear_backward(weights, params.fc2, state.swiglu, dout, gradients);
   const Values dfc1 = rounded(swiglu_backward(dswiglu, state.fc1, shape_.ffn_hidden_size));
@@ -134,8 +131,7 @@ typename BasicModel<Real>::Values BasicModel<Real>::layer_backward(const Prepare
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::linear(const Prepared<Real>& weights, int index,
-                                                           const Values& x) const {
+auto BasicModel<Real>::linear(const Prepared<Real>& weights, int index, const Values& x) const -> Values {
   const std::size_t i = static_cast<std::size_t>(index);
   const int inputs = params_[i].cols;
   return rounded(product(operand(index, x, inputs, Blocks::rowwise), weights[i].transposed, shape_.tokens(),
@@ -143,15 +139,14 @@ typename BasicModel<Real>::Values BasicModel<Real>::linear(const Prepared<Real>&
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::linear_backward(const Prepared<Real>& weights, int index,
-                                                                    const Values& x, const Values& dy,
-                                                                    std::vector<Values>& gradients) const {
+auto BasicModel<Real>::linear_backward(const Prepared<Real>& weights, int index, const Values& x,
+                                       const Values& dy, std::vector<Values>& gradients) const -> Values {
   const std::size_t i = static_cast<std::size_t>(index);
   const int tokens = shape_.tokens();
   const int inputs = params_[i].cols;
   const int outputs = params_[i].rows;
-  gradients[i] = product_of_transpose(operand(index, dy, outputs, Blocks::columnwise),
-                                      operand(index, x, inputs, Blocks::columnwise), outputs, tokens, inputs);
+  gradients[i] = product(transpose(operand(index, dy, outputs, Blocks::columnwise), tokens, outputs),
+                         operand(index, x, inputs, Blocks::columnwise), outputs, tokens, inputs);
   return rounded(
       product(operand(index, dy, outputs, Blocks::rowwise), weights[i].values, tokens, outputs, inputs));
 }
@@ -164,11 +159,9 @@ RmsNorm<Real> BasicModel<Real>::norm(const Prepared<Real>& weights, int index, c
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::norm_backward(const Prepared<Real>& weights, int index,
-                                                                  const Values& x,
-                                                                  const RmsNorm<Real>& forward,
-                                                                  const Values& dy,
-                                                                  std::vector<Values>& gradients) const {
+auto BasicModel<Real>::norm_backward(const Prepared<Real>& weights, int index, const Values& x,
+                                     const RmsNorm<Real>& forward, const Values& dy,
+                                     std::vector<Values>& gradients) const -> Values {
   const std::size_t i = static_cast<std::size_t>(index);
   RmsNormGradients<Real> out = rms_norm_backward(dy, x, weights[i].values, forward.inverse_rms);
   gradients[i] = std::move(out.dgain);
@@ -176,21 +169,20 @@ typename BasicModel<Real>::Values BasicModel<Real>::norm_backward(const Prepared
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::add(const Values& a, const Values& b) const {
+auto BasicModel<Real>::add(const Values& a, const Values& b) const -> Values {
   Values sum(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) sum[i] = a[i] + b[i];
   return rounded(std::move(sum));
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::rounded(Values values) const {
+auto BasicModel<Real>::rounded(Values values) const -> Values {
   if (precision_ != Precision::fp32) round_all(values);
   return values;
 }
 
 template <typename Real>
-typename BasicModel<Real>::Values BasicModel<Real>::operand(int index, const Values& values, int cols,
-                                                            Blocks blocks) const {
+auto BasicModel<Real>::operand(int index, const Values& values, int cols, Blocks blocks) const -> Values {
   if (precision_ != Precision::mxfp8 || !params_[static_cast<std::size_t>(index)].mx) return values;
   const int rows = static_cast<int>(values.size()) / cols;
   const auto quantized = [&](std::span<const float> floats) {

@@ -49,7 +49,7 @@ TEST(OpsGradient, Product) {
   const Values right = test::random_values(40 * 35, 1, 2);
   const Values dout = test::random_values(3 * 35, 1, 3);
   const Values dleft = product(dout, transpose(right, 40, 35), 3, 35, 40);
-  const Values dright = product_of_transpose(left, dout, 40, 3, 35);
+  const Values dright = product(transpose(left, 3, 40), dout, 40, 3, 35);
   int checked = check_gradient(
       left, dleft, [&](const Values& x) { return weighted_sum(product(x, right, 3, 40, 35), dout); });
   checked += check_gradient(right, dright,

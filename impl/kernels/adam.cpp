@@ -21,14 +21,19 @@ AdamScalars adam_scalars(double lr, double beta1, double beta2, double eps, int 
   return s;
 }
 
-AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, const AdamScalars& scalars) {
-  if (before.main == kZeroTerm && before.exp_avg == kZeroTerm && before.exp_avg_sq == kZeroTerm &&
-      grad == kZeroTerm)
-    return before;
-  Term all = term_of("adam");
+Term adam_scalars_term(const AdamScalars& scalars) {
+  Term all = "adam"_term;
   for (const float s : {scalars.lr, scalars.beta1, scalars.beta2, scalars.eps, scalars.bias_correction1,
                         scalars.bias_correction2})
     all = mix(all, scalar_bits(s));
+  return all;
+}
+
+AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars) {
+  if (before.main == kZeroTerm && before.exp_avg == kZeroTerm && before.exp_avg_sq == kZeroTerm &&
+      grad == kZeroTerm)
+    return before;
+  Term all = scalars;
   for (const Term t : {before.main, before.exp_avg, before.exp_avg_sq, grad, coefficient}) all = mix(all, t);
   return {mix(all, 1), mix(all, 2), mix(all, 3)};
 }
@@ -72,7 +77,7 @@ struct Cursor {
 
 // An input whose elements belong to another position than the main param's is a value of its own.
 Term at_position(const Segment& s, uint32_t offset) {
-  return s.has_position() && s.offset != offset ? mix(mix(term_of("misaligned"), s.term), s.offset - offset)
+  return s.has_position() && s.offset != offset ? mix(mix("misaligned"_term, s.term), s.offset - offset)
                                                 : s.term;
 }
 
@@ -90,12 +95,13 @@ void Adam::symbolic(SymbolicMemory& memory) const {
   v.load(memory, exp_avg_sq);
   g.load(memory, grads);
   const Digest c = memory.digest(coefficient);
+  const Term scalars_term = adam_scalars_term(scalars);
   for (uint32_t at = 0; at < main.bytes;) {
     const Segment ps = p.cut(at), ms = m.cut(at), vs = v.cut(at), gs = g.cut(at);
     const uint32_t end = std::min({p.end(), m.end(), v.end(), g.end()});
     const uint32_t offset = ps.has_position() ? ps.offset : gs.offset;
     const AdamTerms after = adam_terms({ps.term, at_position(ms, offset), at_position(vs, offset)},
-                                       at_position(gs, offset), c.term, scalars);
+                                       at_position(gs, offset), c.term, scalars_term);
     Segment out;
     out.offset = offset;
     out.element = sizeof(float);

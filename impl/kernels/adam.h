@@ -24,8 +24,9 @@ struct AdamTerms {
   Term exp_avg = kZeroTerm;
   Term exp_avg_sq = kZeroTerm;
 };
+Term adam_scalars_term(const AdamScalars& scalars);
 // What a step makes of one element's terms; all zero (padding) stays zero.
-AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, const AdamScalars& scalars);
+AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars);
 
 struct Adam {
   static constexpr const char* kName = "adam";

@@ -72,6 +72,7 @@ class Terms {
         .symbolic(memory);
   }
   static AdamScalars scalars(int step) { return adam_scalars(0.01, 0.9, 0.95, 1e-8, step); }
+  static Term scalars_term(int step) { return adam_scalars_term(scalars(step)); }
 
   SymbolicMemory memory;
   View<float> main, exp_avg, exp_avg_sq, grads, coefficient;
@@ -84,7 +85,7 @@ TEST(Adam, TermsOfEachParamAreWhatAdamTermsSays) {
     t.step(0, kElements, step);
     for (Term p = 0; p < 2; ++p) {
       expected[p] =
-          adam_terms(expected[p], mix(term_of("grad"), p), term_of("coefficient"), Terms::scalars(step));
+          adam_terms(expected[p], mix(term_of("grad"), p), term_of("coefficient"), Terms::scalars_term(step));
       const uint32_t first = p == 0 ? 0 : 32, n = p == 0 ? 20 : 24;
       EXPECT_EQ(t.memory.digest(t.main.slice(first, n)).term, expected[p].main);
       EXPECT_EQ(t.memory.digest(t.exp_avg.slice(first, n)).term, expected[p].exp_avg);
@@ -119,16 +120,16 @@ TEST(Adam, TermsOfAnyPartitionAreTheSame) {
 // Everything that a step depends on changes its terms.
 TEST(Adam, EachInputMatters) {
   const AdamTerms before{term_of("main"), term_of("m"), term_of("v")};
-  const AdamScalars scalars = Terms::scalars(2);
+  const Term scalars = Terms::scalars_term(2);
   const Term base = adam_terms(before, 5, 7, scalars).main;
   EXPECT_NE(adam_terms({1, before.exp_avg, before.exp_avg_sq}, 5, 7, scalars).main, base);
   EXPECT_NE(adam_terms({before.main, 1, before.exp_avg_sq}, 5, 7, scalars).main, base);
   EXPECT_NE(adam_terms({before.main, before.exp_avg, 1}, 5, 7, scalars).main, base);
   EXPECT_NE(adam_terms(before, 6, 7, scalars).main, base);
   EXPECT_NE(adam_terms(before, 5, 8, scalars).main, base);
-  EXPECT_NE(adam_terms(before, 5, 7, Terms::scalars(3)).main, base) << "another step number";
-  EXPECT_NE(adam_terms(before, 5, 7, adam_scalars(0.02, 0.9, 0.95, 1e-8, 2)).main, base);
-  EXPECT_EQ(adam_terms(before, 5, 7, Terms::scalars(2)).main, base);
+  EXPECT_NE(adam_terms(before, 5, 7, Terms::scalars_term(3)).main, base) << "another step number";
+  EXPECT_NE(adam_terms(before, 5, 7, adam_scalars_term(adam_scalars(0.02, 0.9, 0.95, 1e-8, 2))).main, base);
+  EXPECT_EQ(adam_terms(before, 5, 7, Terms::scalars_term(2)).main, base);
 }
 
 // A gradient that belongs to another element is not the same value, and taint spreads.

@@ -37,15 +37,15 @@ float norm_of(const uint64_t* bins) {
 
 Term square_sum_term(Term value, uint32_t first_byte, uint32_t end_byte) {
   if (value == kZeroTerm) return kZeroTerm;
-  return mix(mix(term_of("squares"), value), end_byte) - mix(mix(term_of("squares"), value), first_byte);
+  return mix(mix("squares"_term, value), end_byte) - mix(mix("squares"_term, value), first_byte);
 }
 
 Term norm_term(Term bins) {
-  return mix(term_of("grad_norm"), bins);
+  return mix("grad_norm"_term, bins);
 }
 
 Term clip_term(Term norm, float clip) {
-  return mix(mix(term_of("clip_coefficient"), scalar_bits(clip)), norm);
+  return mix(mix("clip_coefficient"_term, scalar_bits(clip)), norm);
 }
 
 void AddSquares::host(HostMemory& memory) const {

@@ -10,7 +10,7 @@ namespace {
 // What a check leaves in its flag: zero while nothing was found, so that clean runs stay alike.
 void check_taint(SymbolicMemory& memory, const Operand& values, const Operand& flag) {
   if (!memory.tainted(values)) return;
-  memory.assign(flag, mix(term_of("found"), memory.digest(flag).term), kNoLabel, 1);
+  memory.assign(flag, mix("found"_term, memory.digest(flag).term), kNoLabel, 1);
 }
 
 bool all_finite(const float* values, uint32_t n) {

@@ -14,7 +14,7 @@ void LoadBatch::host(HostMemory& memory) const {
 void LoadBatch::symbolic(SymbolicMemory& memory) const {
   const Label label = make_label(static_cast<uint32_t>(rank), static_cast<uint32_t>(microbatch),
                                  static_cast<uint32_t>(batch));
-  const Term term = mix(mix(mix(term_of("batch"), static_cast<Term>(rank)), static_cast<Term>(microbatch)),
+  const Term term = mix(mix(mix("batch"_term, static_cast<Term>(rank)), static_cast<Term>(microbatch)),
                         static_cast<Term>(batch));
   memory.assign(tokens, mix(term, 1), label);
   memory.assign(targets, mix(term, 2), label);

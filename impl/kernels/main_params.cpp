@@ -13,11 +13,11 @@ uint64_t hash_index(uint64_t seed, uint32_t param, uint32_t index) {
 }  // namespace
 
 Term initial_main_term(uint64_t seed, uint32_t param) {
-  return mix(mix(term_of("init_main_params"), seed), param);
+  return mix(mix("init_main_params"_term, seed), param);
 }
 
 Term staged_term(Term main, DType dtype) {
-  return dtype == DType::f32 ? main : mix(term_of("bf16"), main);
+  return dtype == DType::f32 ? main : mix("bf16"_term, main);
 }
 
 float initial_value(uint64_t seed, uint32_t param, uint32_t index, float deviation, float constant) {

@@ -6,7 +6,7 @@ namespace gatherfuzz {
 
 Term quantized_term(Term value, Plane plane, ScaleRounding rounding) {
   if (value == kZeroTerm && (plane == Plane::rowwise || plane == Plane::columnwise)) return kZeroTerm;
-  return mix(mix(term_of("quantize"), static_cast<Term>(plane) * 2 + static_cast<Term>(rounding)), value);
+  return mix(mix("quantize"_term, static_cast<Term>(plane) * 2 + static_cast<Term>(rounding)), value);
 }
 
 void QuantizeWeight::host(HostMemory& memory) const {

@@ -16,6 +16,7 @@ struct MxViews {
   View<e8m0> rowwise_scale;
   View<e4m3> columnwise;
   View<e8m0> columnwise_scale;
+  bool operator==(const MxViews&) const = default;
 };
 
 class BufferPlan {

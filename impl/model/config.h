@@ -29,6 +29,7 @@ struct ModelConfig {
   int max_microbatches = 16;
 
   int tokens() const { return micro_batch_size * seq_length; }
+  bool operator==(const ModelConfig&) const = default;
 };
 
 struct ParamInfo {
@@ -46,6 +47,7 @@ std::vector<ParamInfo> model_params(const ModelConfig& config);
 // Indices into model_params.
 struct LayerParams {
   int norm1, qkv, proj, norm2, fc1, fc2;
+  bool operator==(const LayerParams&) const = default;
 };
 inline constexpr int kEmbeddingParam = 0;
 LayerParams layer_params(int layer);

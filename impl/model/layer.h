@@ -12,6 +12,7 @@ struct LayerGradients {
   MxViews dout_quantized, dfc1_quantized, dmiddle_quantized, dqkv_quantized;
 
   void allocate(Runtime& runtime, const ModelConfig& config);
+  bool operator==(const LayerGradients&) const = default;
 };
 
 class Layer {
@@ -25,6 +26,7 @@ class Layer {
   void backward(OpSink& sink, const ModelConfig& config, const std::vector<ParamBinding>& params) const;
 
   const View<real>& out() const { return out_; }
+  bool operator==(const Layer&) const = default;
 
  private:
   const ParamBinding& param(const std::vector<ParamBinding>& params, int index) const {

@@ -37,6 +37,9 @@ class Model {
   // One value that is added to the first logit's gradient; zero unless somebody writes it.
   View<float> injection() const { return injection_; }
 
+  // Whether both launch the same ops: all sizes and places in memory are equal.
+  bool operator==(const Model&) const = default;
+
   // Parameters moved: passes recorded earlier must not be used any more.
   void bind(std::vector<ParamBinding> params);
 

@@ -48,18 +48,26 @@ void Passes::launch(Runtime& runtime, StreamId stream, const Key& key, Site site
 }
 
 const Composite& Passes::recorded(const Key& key) {
-  const Composite*& entry = recorded_[key];
+  std::shared_ptr<const Composite>& entry = recorded_[key];
   if (entry == nullptr) {
-    CompositeRecorder recorder(name(key));
-    if (key.backward) {
-      model_.backward(recorder, key.module, key.slot, std::bit_cast<float>(key.coefficient));
-    } else {
-      model_.forward(recorder, key.module, key.slot);
+    if (like_ != nullptr && !moved_ && !like_->moved_) {
+      const auto theirs = like_->recorded_.find(key);
+      if (theirs != like_->recorded_.end()) entry = theirs->second;
     }
-    composites_.push_back(recorder.finish());
-    entry = composites_.back().get();
+    if (entry == nullptr) entry = record(key);
+    composites_.push_back(entry);
   }
   return *entry;
+}
+
+std::shared_ptr<const Composite> Passes::record(const Key& key) const {
+  CompositeRecorder recorder(name(key));
+  if (key.backward) {
+    model_.backward(recorder, key.module, key.slot, std::bit_cast<float>(key.coefficient));
+  } else {
+    model_.forward(recorder, key.module, key.slot);
+  }
+  return recorder.finish();
 }
 
 const char* Passes::name(const Key& key) const {

@@ -14,15 +14,20 @@ namespace gatherfuzz {
 
 class Passes {
  public:
-  // The model must outlive the passes, and the passes every graph that captured one of their ops.
-  Passes(const Model& model, bool coarse) : model_(model), coarse_(coarse) {}
+  // The model must outlive the passes, and the passes every graph that captured one of their ops. `like`:
+  // passes of another rank, or null; what they recorded is used here as well if both models are equal.
+  Passes(const Model& model, bool coarse, const Passes* like = nullptr)
+      : model_(model), coarse_(coarse), like_(like != nullptr && like->model_ == model ? like : nullptr) {}
 
   void forward(Runtime& runtime, StreamId stream, int module, int slot, Site site = Site::here());
   void backward(Runtime& runtime, StreamId stream, int module, int slot, float coefficient,
                 Site site = Site::here());
 
   // Records anew from now on: the model's parameters moved. What graphs hold stays as it was.
-  void forget() { recorded_.clear(); }
+  void forget() {
+    recorded_.clear();
+    moved_ = true;
+  }
 
  private:
   struct Key {
@@ -36,12 +41,15 @@ class Passes {
   bool is_layer(int module) const { return module > 0 && module + 1 < model_.modules(); }
   const char* name(const Key& key) const;
   const Composite& recorded(const Key& key);
+  std::shared_ptr<const Composite> record(const Key& key) const;
   void launch(Runtime& runtime, StreamId stream, const Key& key, Site site);
 
   const Model& model_;
   bool coarse_;
-  std::map<Key, const Composite*> recorded_;
-  std::vector<std::unique_ptr<Composite>> composites_;  // never shrinks
+  const Passes* like_;
+  bool moved_ = false;  // the model is not what it was when it was compared
+  std::map<Key, std::shared_ptr<const Composite>> recorded_;
+  std::vector<std::shared_ptr<const Composite>> composites_;  // never shrinks
 };
 
 }  // namespace gatherfuzz

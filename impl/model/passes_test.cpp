@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "impl/kernels/load_batch.h"
@@ -159,6 +160,43 @@ TEST(Passes, ForgetKeepsWhatGraphsHold) {
     runtime.launch_graph(bench.stream(), graph);
   });
   EXPECT_EQ(bench.loss(0), expected);
+}
+
+// The composites that a forward pass executes.
+class Bodies : public Observer {
+ public:
+  void before(const OpRef& op) override { list.insert(reinterpret_cast<const CompositeOp*>(op.op)->body); }
+  void after(const OpRef&) override {}
+  void mark(int, const Mark&) override {}
+  std::set<const Composite*> list;
+};
+
+std::set<const Composite*> bodies(ModelBench& bench, Passes& passes) {
+  Bodies seen;
+  bench.world().set_observer(&seen);
+  bench.forward(passes, 0);
+  bench.world().set_observer(nullptr);
+  EXPECT_EQ(seen.list.size(), static_cast<std::size_t>(bench.model().modules()));
+  return seen.list;
+}
+
+bool share(const std::set<const Composite*>& a, const std::set<const Composite*>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Composite* body) { return b.count(body) > 0; });
+}
+
+TEST(Passes, RanksShareWhatTheyRecordedWhileTheirModelsAreEqual) {
+  ModelBench first(kConfigs[1], MemoryKind::symbolic), equal(kConfigs[1], MemoryKind::symbolic);
+  ModelBench other(kConfigs[2], MemoryKind::symbolic);
+  Passes recorded(first.model(), true);
+  Passes alike(equal.model(), true, &recorded), unlike(other.model(), true, &recorded);
+  const std::set<const Composite*> shared = bodies(first, recorded);
+  EXPECT_EQ(bodies(equal, alike), shared);
+  EXPECT_FALSE(share(bodies(other, unlike), shared));
+  alike.forget();
+  EXPECT_FALSE(share(bodies(equal, alike), shared));
+  Passes late(equal.model(), true, &recorded);
+  recorded.forget();
+  EXPECT_FALSE(share(bodies(equal, late), bodies(first, recorded)));
 }
 
 }  // namespace

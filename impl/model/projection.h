@@ -17,6 +17,7 @@ struct ParamBinding {
   View<e4m3> columnwise;
   View<e8m0> columnwise_scale;
   View<real> main_grad;  // float or bf16
+  bool operator==(const ParamBinding&) const = default;
 };
 
 struct Projection {
@@ -33,6 +34,7 @@ struct Projection {
   void forward(OpSink& sink, const ModelConfig& config, const ParamBinding& param) const;
   // Accumulates into param.main_grad.
   void backward(OpSink& sink, const ModelConfig& config, const ParamBinding& param) const;
+  bool operator==(const Projection&) const = default;
 
  private:
   // The planes to multiply with: the parameter's own, or those of `weight`.

@@ -87,46 +87,63 @@ Segment maximum(std::span<const Segment> values) {
   return result;
 }
 
-Segment reduce(std::span<const Segment> values, Reduction reduction) {
+// `factor` is what a sum is multiplied with.
+Segment reduce(std::span<const Segment> values, Reduction reduction, Term factor) {
   if (reduction == Reduction::max) return maximum(values);
   Segment sum = values[0];
   for (const Segment& s : values.subspan(1)) sum = add(sum, s);
-  if (sum.has_position()) sum.term *= factor_of(reduction, values.size());
+  if (sum.has_position()) sum.term *= factor;
   return sum;
 }
 
-// Reduces the pieces [0, end) of every rank, position by position.
-std::vector<Segment> reduce_pieces(std::span<const std::vector<Segment>> ranks, uint32_t end,
-                                   Reduction reduction) {
-  std::vector<Segment> result;
-  std::vector<Segment> here(ranks.size());
-  std::vector<std::size_t> at(ranks.size(), 0);
-  for (uint32_t begin = 0; begin < end;) {
-    uint32_t next = end;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const std::vector<Segment>& list = ranks[r];
-      while (at[r] + 1 < list.size() && list[at[r] + 1].begin <= begin) ++at[r];
-      if (at[r] + 1 < list.size()) next = std::min(next, list[at[r] + 1].begin);
-      here[r] = list[at[r]];
-      if (here[r].has_position()) here[r].offset += begin - here[r].begin;
-      here[r].begin = begin;
-    }
-    result.push_back(reduce(here, reduction));
-    begin = next;
-  }
-  return result;
-}
+using Pieces = std::vector<Segment>;
 
-std::vector<Segment> cut_out(const SymbolicMemory& memory, const Operand& operand) {
-  std::vector<Segment> list;
+// Memory that collectives work in, kept from one to the next.
+struct Scratch {
+  std::vector<Pieces> ranks;  // what each rank brings, with positions relative to the operand
+  std::vector<std::size_t> at;
+  Pieces here;
+  Pieces result;
+
+  static Scratch& for_ranks(std::size_t n) {
+    static thread_local Scratch scratch;
+    scratch.ranks.resize(n);
+    return scratch;
+  }
+};
+
+void cut_out(const SymbolicMemory& memory, const Operand& operand, Pieces& list) {
+  list.clear();
   memory.pieces(operand, [&](const Segment& s, uint32_t) {
     list.push_back(s);
     list.back().begin -= operand.begin;
   });
-  return list;
 }
 
-void put(SymbolicMemory& memory, const Operand& operand, const std::vector<Segment>& list) {
+// Reduces the pieces [0, end) of every rank, position by position, to the scratch's result.
+void reduce_pieces(Scratch& scratch, uint32_t end, Reduction reduction) {
+  scratch.result.clear();
+  scratch.here.resize(scratch.ranks.size());
+  scratch.at.assign(scratch.ranks.size(), 0);
+  const Term factor = factor_of(reduction, scratch.ranks.size());
+  for (uint32_t begin = 0; begin < end;) {
+    uint32_t next = end;
+    for (std::size_t r = 0; r < scratch.ranks.size(); ++r) {
+      const Pieces& list = scratch.ranks[r];
+      std::size_t& at = scratch.at[r];
+      while (at + 1 < list.size() && list[at + 1].begin <= begin) ++at;
+      if (at + 1 < list.size()) next = std::min(next, list[at + 1].begin);
+      Segment& here = scratch.here[r];
+      here = list[at];
+      if (here.has_position()) here.offset += begin - here.begin;
+      here.begin = begin;
+    }
+    scratch.result.push_back(reduce(scratch.here, reduction, factor));
+    begin = next;
+  }
+}
+
+void put(SymbolicMemory& memory, const Operand& operand, const Pieces& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     Segment s = list[i];
     s.begin += operand.begin;
@@ -192,10 +209,11 @@ void AllGather::host_collective(std::span<const void* const> ops, std::span<Host
 }
 
 void AllGather::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
+  Pieces& shard = Scratch::for_ranks(ops.size()).result;
   for (std::size_t from = 0; from < ops.size(); ++from) {
     const AllGather& source = as<AllGather>(ops[from]);
     if (source.own.empty()) continue;
-    const std::vector<Segment> shard = cut_out(memories[from], source.own);
+    cut_out(memories[from], source.own, shard);
     for (std::size_t to = 0; to < ops.size(); ++to) {
       if (from == to) continue;
       Operand target = whole(as<AllGather>(ops[to]));
@@ -228,17 +246,18 @@ void ReduceScatter::host_collective(std::span<const void* const> ops, std::span<
 void ReduceScatter::symbolic_collective(std::span<const void* const> ops,
                                         std::span<SymbolicMemory> memories) {
   const std::size_t ranks = ops.size();
+  Scratch& scratch = Scratch::for_ranks(ranks);
   for (std::size_t to = 0; to < ranks; ++to) {
     const ReduceScatter& op = as<ReduceScatter>(ops[to]);
     if (op.own.empty()) continue;
-    std::vector<std::vector<Segment>> shards;
     for (std::size_t from = 0; from < ranks; ++from) {
       Operand shard = whole(as<ReduceScatter>(ops[from]));
       shard.begin += static_cast<uint32_t>(to) * op.own.bytes;
       shard.bytes = op.own.bytes;
-      shards.push_back(cut_out(memories[from], shard));
+      cut_out(memories[from], shard, scratch.ranks[from]);
     }
-    put(memories[to], op.own, reduce_pieces(shards, op.own.bytes, op.reduction));
+    reduce_pieces(scratch, op.own.bytes, op.reduction);
+    put(memories[to], op.own, scratch.result);
   }
 }
 
@@ -273,12 +292,12 @@ void AllReduce::host_collective(std::span<const void* const> ops, std::span<Host
 }
 
 void AllReduce::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
-  std::vector<std::vector<Segment>> values;
+  Scratch& scratch = Scratch::for_ranks(ops.size());
   for (std::size_t r = 0; r < ops.size(); ++r)
-    values.push_back(cut_out(memories[r], as<AllReduce>(ops[r]).values));
+    cut_out(memories[r], as<AllReduce>(ops[r]).values, scratch.ranks[r]);
   const AllReduce& first = as<AllReduce>(ops[0]);
-  const std::vector<Segment> result = reduce_pieces(values, first.values.bytes, first.reduction);
-  for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, result);
+  reduce_pieces(scratch, first.values.bytes, first.reduction);
+  for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, scratch.result);
 }
 
 CollectiveCall describe_collective(const OpType& type, const void* op) {

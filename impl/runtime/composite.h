@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "impl/runtime/error.h"
+#include "impl/runtime/op_storage.h"
 #include "impl/runtime/op_type.h"
 
 namespace gatherfuzz {
@@ -19,17 +21,20 @@ struct Access {
 struct Composite {
   struct Part {
     const OpType* type = nullptr;
-    uint32_t offset = 0;  // of the op in `bytes`
+    uint32_t place = 0;  // of the op in `storage`
   };
   OpType type;  // named; composite == true
   std::vector<Part> parts;
-  std::vector<std::max_align_t> storage;
-  std::vector<Access> accesses;  // reads of what no part wrote before, then writes, then accumulations
-  uint64_t coefficients = 0;     // a hash of all factors that parts multiply with
+  OpStorage storage;
+  // Reads of what no part wrote before, weights first; then writes, then accumulations.
+  std::vector<Access> accesses;
+  std::vector<Operand> extents;  // by buffer: the range that all accesses lie in
+  std::size_t weights = 0;       // number of reads of weights
+  std::size_t reads = 0;         // number of reads
+  std::size_t sums = 0;          // index of the first accumulation
+  Term term = 0;                 // of the name and all factors that parts multiply with
 
-  const std::byte* op(const Part& part) const {
-    return reinterpret_cast<const std::byte*>(storage.data()) + part.offset;
-  }
+  const std::byte* op(const Part& part) const { return storage.at(part.place); }
 };
 
 struct CompositeOp {
@@ -58,6 +63,7 @@ class CompositeRecorder : public OpSink {
   void add_access(const Access& access);
 
   std::unique_ptr<Composite> composite_;
+  std::vector<Access> read_, written_;  // by the op that is being submitted
 };
 
 // Calls f(operand, field) for every access of an op, composite or not.
@@ -72,6 +78,35 @@ void for_each_access(const OpType& type, const void* op, F&& f) {
     const auto& operand = *reinterpret_cast<const Operand*>(static_cast<const std::byte*>(op) + field.offset);
     if (!operand.empty()) f(operand, field);
   }
+}
+
+// Likewise, for reads of weights.
+template <class F>
+void for_each_weight_read(const OpType& type, const void* op, F&& f) {
+  if (!type.reads_weights) return;
+  if (type.composite) {
+    const Composite& body = *static_cast<const CompositeOp*>(op)->body;
+    for (std::size_t i = 0; i < body.weights; ++i) f(body.accesses[i].operand, body.accesses[i].field);
+    return;
+  }
+  for_each_access(type, op, [&](const Operand& operand, const OperandField& field) {
+    if (reads_weight(field)) f(operand, field);
+  });
+}
+
+// Likewise, for those that add to a gradient.
+template <class F>
+void for_each_accumulation(const OpType& type, const void* op, F&& f) {
+  if (!type.accumulates) return;
+  if (type.composite) {
+    const Composite& body = *static_cast<const CompositeOp*>(op)->body;
+    for (std::size_t i = body.sums; i < body.accesses.size(); ++i)
+      f(body.accesses[i].operand, body.accesses[i].field);
+    return;
+  }
+  for_each_access(type, op, [&](const Operand& operand, const OperandField& field) {
+    if (field.mode == Mode::accumulate) f(operand, field);
+  });
 }
 
 }  // namespace gatherfuzz

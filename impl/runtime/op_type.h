@@ -42,7 +42,9 @@ struct OperandField {
   bool consumes = false;
 };
 
-struct Composite;
+inline bool reads_weight(const OperandField& field) {
+  return field.mode == Mode::read && field.content == Content::weights;
+}
 
 struct OpType {
   const char* name = "";
@@ -54,7 +56,9 @@ struct OpType {
   // Collectives instead run once for all ranks: ops[r] and memories[r] are rank r's.
   void (*host_collective)(std::span<const void* const> ops, std::span<HostMemory> memories) = nullptr;
   void (*symbolic_collective)(std::span<const void* const> ops, std::span<SymbolicMemory> memories) = nullptr;
-  bool composite = false;  // the op is a CompositeOp (composite.h)
+  bool composite = false;      // the op is a CompositeOp (composite.h)
+  bool reads_weights = false;  // at least one operand reads a weight
+  bool accumulates = false;    // at least one operand is added to
 
   bool collective() const { return host_collective != nullptr; }
 };
@@ -116,6 +120,10 @@ OpType make() {
   type.size = sizeof(Op);
   type.operands = operand_fields<Op>();
   type.coefficients = coefficient_offsets<Op>();
+  for (const OperandField& field : type.operands) {
+    type.reads_weights = type.reads_weights || reads_weight(field);
+    type.accumulates = type.accumulates || field.mode == Mode::accumulate;
+  }
   if constexpr (requires { Op::host_collective; }) {
     type.host_collective = &Op::host_collective;
     type.symbolic_collective = &Op::symbolic_collective;

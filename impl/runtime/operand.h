@@ -46,6 +46,7 @@ struct Operand {
   uint32_t end() const { return begin + bytes; }
   uint32_t count() const { return bytes / static_cast<uint32_t>(size_of(dtype)); }
   bool empty() const { return bytes == 0; }
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 // Element type of operands that are bf16 or FP32, as the recipe says.

@@ -33,7 +33,7 @@ std::vector<uint32_t> registration_order(const Flags& flags, std::size_t params)
   return order;
 }
 
-Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse) {
+Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Assembly* like) {
   streams.compute = runtime.create_stream("compute");
   streams.comm = runtime.create_stream("comm");
   const ModelConfig config = model_config(flags);
@@ -66,7 +66,7 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse) {
       OptimizerOptions{flags.lr, flags.adam_beta1, flags.adam_beta2, flags.adam_eps, flags.clip_grad,
                        flags.loss_scale});
   model = std::make_unique<Model>(runtime, config, bindings());
-  passes = std::make_unique<Passes>(*model, coarse);
+  passes = std::make_unique<Passes>(*model, coarse, like != nullptr ? like->passes.get() : nullptr);
 }
 
 void Assembly::make_weights(Runtime& runtime) {

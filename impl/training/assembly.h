@@ -21,8 +21,9 @@ ModelConfig model_config(const Flags& flags);
 std::vector<uint32_t> registration_order(const Flags& flags, std::size_t params);
 
 struct Assembly {
-  // Flags must have been validated. `coarse`: a module's pass is one op.
-  Assembly(Runtime& runtime, const Flags& flags, bool coarse);
+  // Flags must have been validated. `coarse`: a module's pass is one op. `like`: another rank's parts, or
+  // null, whose recorded passes are shared.
+  Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Assembly* like = nullptr);
 
   Streams streams;
   std::vector<ParamInfo> params;

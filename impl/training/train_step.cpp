@@ -9,11 +9,12 @@
 
 namespace gatherfuzz {
 
-TrainStep::TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse)
+TrainStep::TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse,
+                     const TrainStep* like)
     : runtime_(runtime),
       flags_(flags),
       dataset_(dataset),
-      parts_(runtime, flags, coarse),
+      parts_(runtime, flags, coarse, like != nullptr ? &like->parts_ : nullptr),
       microbatches_(flags.num_microbatches) {
   reduced_loss_ = make_view<float>(runtime.allocate("reduced loss", 4, Fill::zero), 0, 1);
   loss_ready_ = runtime.create_event();

@@ -22,8 +22,10 @@ struct StepCounts {
 
 class TrainStep {
  public:
-  // A fresh model: weights quantized from the main params, hooks on, no graph. `dataset` must outlive it.
-  TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse);
+  // A fresh model: weights quantized from the main params, hooks on, no graph. `dataset` must outlive it, and
+  // so must `like`: another rank's, or null, whose recorded passes are shared.
+  TrainStep(Runtime& runtime, const Flags& flags, const Dataset& dataset, bool coarse,
+            const TrainStep* like = nullptr);
 
   void zero_grad_buffer();
   void copy_main_params_to_param_buffer();

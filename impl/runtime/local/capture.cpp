@@ -1,6 +1,5 @@
 // Stream capture, by the rules of CUDA: the numbers in comments are rules that conformance cases name.
 #include <algorithm>
-#include <cstring>
 
 #include "impl/runtime/local/rank.h"
 
@@ -63,15 +62,12 @@ void RankRuntime::begin_capture(StreamId stream, CaptureMode mode, int host_thre
 void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op, Site site) {
   Stream& s = streams_[stream];
   GraphExec& graph = *captures_[static_cast<std::size_t>(s.capture)].graph;
-  const std::size_t unit = sizeof(std::max_align_t);
   GraphNode node;
   node.type = &type;
-  node.offset = static_cast<uint32_t>(graph.storage.size() * unit);
+  node.place = graph.storage.add(op, type.size);
   node.stream = stream;
   node.site = site;
   node.after = s.tail;
-  graph.storage.resize(graph.storage.size() + (type.size + unit - 1) / unit);
-  std::memcpy(reinterpret_cast<std::byte*>(graph.storage.data()) + node.offset, op, type.size);
   graph.nodes.push_back(std::move(node));
   s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
 }

@@ -1,6 +1,6 @@
 #include "impl/runtime/local/rank.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "impl/runtime/host_read.h"
 
@@ -17,7 +17,7 @@ RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
 }
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
-  fail_if_allocation_is_prohibited(std::string("allocation of ") + name);
+  fail_if_allocation_is_prohibited("allocation", name);
   buffers_.push_back({name, bytes, true});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
@@ -26,18 +26,19 @@ BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
 }
 
 // Rule 27.
-void RankRuntime::fail_if_allocation_is_prohibited(const std::string& what) {
+void RankRuntime::fail_if_allocation_is_prohibited(const char* what, const char* name) {
   for (std::size_t c = 0; c < captures_.size(); ++c)
     if (captures_[c].graph && captures_[c].mode != CaptureMode::relaxed) {
       invalidate(static_cast<int>(c));
-      throw RuntimeError(Error::stream_capture_unsupported, what + " during a capture");
+      throw RuntimeError(Error::stream_capture_unsupported,
+                         std::string(what) + " of " + name + " during a capture");
     }
 }
 
 void RankRuntime::release(BufferId buffer) {
   if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
     throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
-  fail_if_allocation_is_prohibited(std::string("release of ") + buffers_[buffer].name);
+  fail_if_allocation_is_prohibited("release", buffers_[buffer].name);
   wait_until([this] { return queue_.empty(); });  // what is queued may still use it
   ++releases_;
   buffers_[buffer].bytes = 0;
@@ -70,22 +71,22 @@ QueueItem& RankRuntime::push(QueueItem::Kind kind, StreamId stream, Site site) {
   return item;
 }
 
-uint32_t RankRuntime::store(const void* bytes, uint32_t size) {
-  const std::size_t unit = sizeof(std::max_align_t);
-  const std::size_t at = storage_.size();
-  storage_.resize(at + (size + unit - 1) / unit);
-  std::memcpy(storage_.data() + at, bytes, size);
-  return static_cast<uint32_t>(at * unit);
+void RankRuntime::fail_unallocated(const OpType& type, const Operand& operand) const {
+  const char* name = operand.buffer < buffers_.size() ? buffers_[operand.buffer].name : "unknown";
+  throw RuntimeError(Error::illegal_address, std::string(type.name) +
+                                                 " names memory that is not allocated (bytes " +
+                                                 std::to_string(operand.begin) + " to " +
+                                                 std::to_string(operand.end()) + " of buffer " + name + ")");
 }
 
 void RankRuntime::check_operands(const OpType& type, const void* op) const {
+  if (type.composite) {
+    const std::vector<Operand>& extents = static_cast<const CompositeOp*>(op)->body->extents;
+    if (std::all_of(extents.begin(), extents.end(), [&](const Operand& o) { return is_allocated(o); }))
+      return;
+  }
   for_each_access(type, op, [&](const Operand& operand, const OperandField&) {
-    const bool known = operand.buffer < buffers_.size();
-    if (known && uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes) return;
-    throw RuntimeError(Error::illegal_address,
-                       std::string(type.name) + " names memory that is not allocated (bytes " +
-                           std::to_string(operand.begin) + " to " + std::to_string(operand.end()) +
-                           " of buffer " + (known ? buffers_[operand.buffer].name : "unknown") + ")");
+    if (!is_allocated(operand)) fail_unallocated(type, operand);
   });
 }
 
@@ -108,7 +109,7 @@ void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Si
   check_operands(type, op);
   QueueItem& item = push(type.collective() ? QueueItem::Kind::collective : QueueItem::Kind::op, stream, site);
   item.type = &type;
-  item.value = store(op, type.size);
+  item.value = storage_.add(op, type.size);
 }
 
 void RankRuntime::record(EventId event, StreamId stream, Site site) {
@@ -160,7 +161,7 @@ void RankRuntime::destroy_graph(GraphId graph) {
 
 void RankRuntime::mark(StreamId stream, const Mark& mark) {
   QueueItem& item = push(QueueItem::Kind::mark, stream, {});
-  item.value = store(&mark, sizeof mark);
+  item.value = storage_.add(&mark, sizeof mark);
 }
 
 namespace {

@@ -13,7 +13,7 @@ struct QueueItem {
   enum class Kind : uint8_t { op, collective, record, wait, graph, mark };
   Kind kind = Kind::op;
   StreamId stream = 0;
-  uint32_t value = 0;  // op, mark: offset in storage; record, wait: number of the record; graph: GraphId
+  uint32_t value = 0;  // op, mark: place in storage; record, wait: number of the record; graph: GraphId
   const OpType* type = nullptr;  // op; wait, record: the op that the record follows
   Site site;
 };
@@ -79,11 +79,15 @@ class RankRuntime : public Runtime {
   };
 
   QueueItem& push(QueueItem::Kind kind, StreamId stream, Site site);
-  uint32_t store(const void* bytes, uint32_t size);
   const std::byte* stored(const QueueItem& item) const {  // of an op, a collective or a mark
-    return reinterpret_cast<const std::byte*>(storage_.data()) + item.value;
+    return storage_.at(item.value);
   }
   void capture_op(StreamId stream, const OpType& type, const void* op, Site site);
+  bool is_allocated(const Operand& operand) const {
+    return operand.buffer < buffers_.size() &&
+           uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes;
+  }
+  [[noreturn]] void fail_unallocated(const OpType& type, const Operand& operand) const;
   void check_operands(const OpType& type, const void* op) const;
   void check_graph(GraphExec& graph) const;
   Event& event_at(EventId event);
@@ -92,7 +96,7 @@ class RankRuntime : public Runtime {
   bool any_blocking_stream_captures() const;
   void invalidate(int capture);
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
-  void fail_if_allocation_is_prohibited(const std::string& what);
+  void fail_if_allocation_is_prohibited(const char* what, const char* name);
   // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
   template <class Condition>
   void wait_until(Condition condition) {
@@ -116,7 +120,7 @@ class RankRuntime : public Runtime {
   uint64_t releases_ = 1;  // of memory, plus 1
 
   std::vector<QueueItem> queue_;
-  std::vector<std::max_align_t> storage_;
+  OpStorage storage_;
   std::unique_ptr<Fiber> fiber_;
   std::function<bool()> waiting_for_;  // the host waits until this is true; null: it may run
 };

@@ -69,10 +69,6 @@ void World::unwind() {
   drain_->forget();
 }
 
-void World::count_op() {
-  if (++ops_ > options_.op_budget) throw OutOfBudget{};
-}
-
 void World::call(const OpRef& ref) {
   const auto r = static_cast<std::size_t>(ref.rank);
   if (options_.memory == MemoryKind::symbolic) {
@@ -105,19 +101,19 @@ void World::execute(const OpRef& ref) {
 }
 
 void World::execute_collective(std::vector<OpRef>& ops) {
-  std::vector<const void*> bytes;
+  collective_.clear();
   for (OpRef& ref : ops) {
     count_op();
     if (interposer_ != nullptr)
       if (const std::byte* changed = interposer_->before(ref)) ref.op = changed;
-    bytes.push_back(ref.op);
+    collective_.push_back(ref.op);
   }
   if (observer_ != nullptr)
     for (const OpRef& ref : ops) observer_->before(ref);
   if (options_.memory == MemoryKind::symbolic) {
-    ops[0].type->symbolic_collective(bytes, symbolic_);
+    ops[0].type->symbolic_collective(collective_, symbolic_);
   } else {
-    ops[0].type->host_collective(bytes, host_);
+    ops[0].type->host_collective(collective_, host_);
   }
   for (const OpRef& ref : ops) {
     if (observer_ != nullptr) observer_->after(ref);

@@ -75,7 +75,7 @@ struct OutOfBudget {};
 
 struct GraphNode {
   const OpType* type = nullptr;
-  uint32_t offset = 0;  // of the op in the graph's storage
+  uint32_t place = 0;  // of the op in the graph's storage
   StreamId stream = 0;
   Site site;
   std::vector<uint32_t> after;  // nodes it follows
@@ -83,13 +83,11 @@ struct GraphNode {
 
 struct GraphExec {
   std::vector<GraphNode> nodes;
-  std::vector<std::max_align_t> storage;
+  OpStorage storage;
   bool alive = true;
   uint64_t checked = 0;  // releases of memory when its operands were last found to be allocated, plus 1
 
-  const std::byte* op(const GraphNode& node) const {
-    return reinterpret_cast<const std::byte*>(storage.data()) + node.offset;
-  }
+  const std::byte* op(const GraphNode& node) const { return storage.at(node.place); }
 };
 
 struct WorldOptions {
@@ -143,7 +141,9 @@ class World {
   void call(const OpRef& op);
   void run_to_the_end();
   void unwind();
-  void count_op();
+  void count_op() {
+    if (++ops_ > options_.op_budget) throw OutOfBudget{};
+  }
 
   WorldOptions options_;
   std::vector<SymbolicMemory> symbolic_;
@@ -152,6 +152,7 @@ class World {
   Observer* observer_ = nullptr;
   Interposer* interposer_ = nullptr;
   std::unique_ptr<class Drain> drain_;
+  std::vector<const void*> collective_;  // the bytes of the collective that is being executed, by rank
   bool stop_ = false;
   uint64_t ops_ = 0;
 };

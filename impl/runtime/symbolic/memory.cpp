@@ -7,6 +7,7 @@ BufferId SymbolicMemory::allocate(uint32_t bytes, bool zeroed) {
   buffer.bytes = bytes;
   Segment all;
   all.term = zeroed ? kZeroTerm : kUninitialized;
+  buffer.segments.reserve(8);
   buffer.segments.push_back(all);
   buffers_.push_back(std::move(buffer));
   return static_cast<BufferId>(buffers_.size() - 1);
@@ -34,7 +35,8 @@ Segment SymbolicMemory::torn_element(const Operand& operand, uint32_t begin) con
   element.term = kTorn;
   element.begin = begin;
   element.element = static_cast<uint8_t>(size_of(operand.dtype));
-  for (std::size_t i = find(segments, begin); i < segments.size() && segments[i].begin < end; ++i) {
+  for (std::size_t i = find(buffers_[operand.buffer], begin); i < segments.size() && segments[i].begin < end;
+       ++i) {
     const Segment fragment = cut(segments[i], begin);
     element.term = mix(mix(mix(element.term, fragment.term), fragment.offset), fragment.begin - begin);
     element.label = join_labels(element.label, fragment.label);
@@ -43,22 +45,9 @@ Segment SymbolicMemory::torn_element(const Operand& operand, uint32_t begin) con
   return element;
 }
 
-bool SymbolicMemory::continues(const Segment& left, const Segment& right) {
-  if (left.term != right.term || left.label != right.label || left.taint != right.taint) return false;
-  if (!left.has_position()) return true;
-  return left.element == right.element && left.offset + (right.begin - left.begin) == right.offset;
-}
-
-Digest SymbolicMemory::digest(const Operand& operand) const {
+Digest SymbolicMemory::digest_of_pieces(const Operand& operand) const {
+  static constexpr Term kPieces = term_of("pieces");
   Digest result;
-  if (operand.empty()) return result;
-  // One segment that begins where the operand does and holds its elements: most reads.
-  const Buffer& buffer = buffers_[operand.buffer];
-  const std::size_t i = find(buffer.segments, operand.begin);
-  const Segment& only = buffer.segments[i];
-  if (only.begin == operand.begin && only.offset == 0 && end_of(buffer, i) >= operand.end() &&
-      (only.element == size_of(operand.dtype) || !only.has_position()))
-    return {only.term, only.label, only.taint};
   bool first = true;
   bool several = false;
   pieces(operand, [&](const Segment& piece, uint32_t) {
@@ -67,7 +56,7 @@ Digest SymbolicMemory::digest(const Operand& operand) const {
       result.term = here;
       result.label = piece.label;
     } else {
-      if (!several) result.term = mix(term_of("pieces"), result.term);
+      if (!several) result.term = mix(kPieces, result.term);
       several = true;
       result.term = mix(mix(result.term, here), piece.begin - operand.begin);
       result.label = join_labels(result.label, piece.label);
@@ -84,47 +73,25 @@ bool SymbolicMemory::tainted(const Operand& operand) const {
   return taint != 0;
 }
 
-void SymbolicMemory::assign(const Operand& operand, Term term, Label label, uint8_t taint) {
-  if (operand.empty()) return;
-  const bool positioned = term != kZeroTerm && term != kUninitialized;
-  std::vector<Segment>& segments = buffers_[operand.buffer].segments;
-  const std::size_t i = find(segments, operand.begin);
-  if (segments[i].begin != operand.begin || end_of(buffers_[operand.buffer], i) != operand.end()) {
-    const auto width = static_cast<uint8_t>(size_of(operand.dtype));
-    assign_piece(operand.buffer, Segment{term, operand.begin, 0, label, width, taint}, operand.end());
-    return;
-  }
-  // One segment by another of the same extent: most writes.
-  Segment& segment = segments[i];
-  segment.term = term;
-  segment.offset = 0;
-  segment.label = positioned ? label : kNoLabel;
-  segment.element = positioned ? static_cast<uint8_t>(size_of(operand.dtype)) : 0;
-  segment.taint = taint;
-  if (segments.size() > 1) join_neighbours(segments, i);
-}
-
-void SymbolicMemory::assign_piece(BufferId id, const Segment& value, uint32_t end) {
-  Buffer& buffer = buffers_[id];
+// Makes [begin, end), which begins in segment i, one segment and returns its index; what it holds
+// is left to the caller.
+std::size_t SymbolicMemory::make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end) {
   std::vector<Segment>& segments = buffer.segments;
-  if (value.begin >= end) return;
-  std::size_t i = find(segments, value.begin);
-  if (segments[i].begin != value.begin || end_of(buffer, i) != end) {
-    i = split(buffer, value.begin);
-    const std::size_t j = split(buffer, end);
-    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                   segments.begin() + static_cast<std::ptrdiff_t>(j));
+  std::size_t last = i;
+  while (last + 1 < segments.size() && end_of(buffer, last) < end) ++last;
+  const Segment right = cut(segments[last], end);
+  const bool keeps_left = segments[i].begin < begin;
+  const bool keeps_right = end < end_of(buffer, last);
+  const std::size_t first = i + (keeps_left ? 1 : 0);            // index of the range's own segment
+  const std::size_t wanted = first + 1 + (keeps_right ? 1 : 0);  // index of what follows
+  const auto at = [&](std::size_t index) { return segments.begin() + static_cast<std::ptrdiff_t>(index); };
+  if (wanted < last + 1) {
+    segments.erase(at(wanted), at(last + 1));
+  } else if (wanted > last + 1) {
+    segments.insert(at(last + 1), wanted - (last + 1), right);
   }
-  segments[i] = value;
-  segments[i].normalize();
-  join_neighbours(segments, i);
-}
-
-void SymbolicMemory::join_neighbours(std::vector<Segment>& segments, std::size_t i) {
-  if (i + 1 < segments.size() && continues(segments[i], segments[i + 1]))
-    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-  if (i > 0 && continues(segments[i - 1], segments[i]))
-    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i));
+  if (keeps_right) segments[first + 1] = right;
+  return first;
 }
 
 // Index of the segment that begins at `position`, made by splitting if need be; size() at the end of the
@@ -132,7 +99,7 @@ void SymbolicMemory::join_neighbours(std::vector<Segment>& segments, std::size_t
 std::size_t SymbolicMemory::split(Buffer& buffer, uint32_t position) {
   std::vector<Segment>& segments = buffer.segments;
   if (position >= buffer.bytes) return segments.size();
-  const std::size_t i = find(segments, position);
+  const std::size_t i = find(buffer, position);
   if (segments[i].begin == position) return i;
   Segment right = segments[i];
   if (right.has_position()) right.offset += position - right.begin;
@@ -150,7 +117,7 @@ SymbolicMemory::Span SymbolicMemory::isolate(const Operand& operand) {
 
 void SymbolicMemory::settle(const Operand& operand) {
   std::vector<Segment>& segments = buffers_[operand.buffer].segments;
-  std::size_t i = find(segments, operand.begin);
+  std::size_t i = find(buffers_[operand.buffer], operand.begin);
   if (i > 0) --i;
   while (i + 1 < segments.size() && segments[i].begin <= operand.end()) {
     if (continues(segments[i], segments[i + 1])) {
@@ -161,36 +128,43 @@ void SymbolicMemory::settle(const Operand& operand) {
   }
 }
 
-void SymbolicMemory::accumulate(const Operand& operand, Term summand, Label label, uint8_t taint) {
+void SymbolicMemory::add_to(Segment& segment, Term summand, uint32_t offset, uint8_t width, uint8_t taint) {
   static constexpr Term kMisaligned = term_of("misaligned");
+  segment.taint |= taint;
+  segment.label = kNoLabel;
+  if (segment.has_position() && segment.offset == offset && segment.element == width) {
+    segment.term += summand;
+  } else {
+    segment.term =
+        segment.term == kZeroTerm ? summand : mix(mix(kMisaligned, segment.term), summand + segment.offset);
+    segment.offset = offset;
+    segment.element = width;
+  }
+  segment.normalize();
+}
+
+void SymbolicMemory::accumulate(const Operand& operand, Term summand, Label label, uint8_t taint) {
   if (operand.empty()) return;
   const auto width = static_cast<uint8_t>(size_of(operand.dtype));
-  const Span span = isolate(operand);
-  for (Segment* s = span.first; s != span.last; ++s) {
-    const uint32_t offset = s->begin - operand.begin;
-    s->taint |= taint;
-    if (s->term == kZeroTerm) {
-      s->term = summand;
-      s->offset = offset;
-      s->element = width;
-    } else if (s->has_position() && s->offset == offset && s->element == width) {
-      s->term += summand;
-    } else {
-      s->term = mix(mix(kMisaligned, s->term), summand + s->offset);
-      s->offset = offset;
-      s->element = width;
-    }
-    s->label = kNoLabel;
-    s->normalize();
+  Buffer& buffer = buffers_[operand.buffer];
+  const std::size_t i = find(buffer, operand.begin);
+  if (end_of(buffer, i) >= operand.end()) {  // inside one segment: all clean runs
+    Segment sum = cut(buffer.segments[i], operand.begin);
+    add_to(sum, summand, 0, width, taint);
+    put(buffer, i, sum, operand.end());
+  } else {
+    const Span span = isolate(operand);
+    for (Segment* s = span.first; s != span.last; ++s)
+      add_to(*s, summand, s->begin - operand.begin, width, taint);
+    settle(operand);
   }
-  settle(operand);
   if (listener_ != nullptr && operand.tag != 0) listener_->summand(rank_, operand.tag, label, summand);
 }
 
 std::vector<Segment> SymbolicMemory::save(const Operand& operand) const {
   std::vector<Segment> saved;
   const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
-  for (std::size_t i = find(segments, operand.begin);
+  for (std::size_t i = find(buffers_[operand.buffer], operand.begin);
        i < segments.size() && segments[i].begin < operand.end(); ++i) {
     saved.push_back(cut(segments[i], operand.begin));
   }

@@ -18,8 +18,8 @@ struct Segment {
   uint32_t begin = 0;
   uint32_t offset = 0;
   Label label = kNoLabel;
-  uint8_t element = 0;  // element size in bytes
-  uint8_t taint = 0;    // 1: holds a non-finite value
+  uint32_t element = 0;  // element size in bytes; a word, as segments of 32 bytes are found faster
+  uint8_t taint = 0;     // 1: holds a non-finite value
 
   bool has_position() const { return term != kZeroTerm && term != kUninitialized; }
   // Zero and uninitialized memory is the same wherever it lies.
@@ -62,13 +62,14 @@ class SymbolicMemory {
   template <class F>
   void pieces(const Operand& operand, F&& f) const {
     if (operand.empty()) return;
-    const std::vector<Segment>& segments = buffers_[operand.buffer].segments;
+    const Buffer& buffer = buffers_[operand.buffer];
+    const std::vector<Segment>& segments = buffer.segments;
     const auto width = static_cast<uint8_t>(size_of(operand.dtype));
     const uint32_t inside = width - 1u;  // the bits of a position inside an element; sizes are powers of two
-    for (std::size_t i = find(segments, operand.begin); i < segments.size(); ++i) {
+    for (std::size_t i = find(buffer, operand.begin); i < segments.size(); ++i) {
       if (segments[i].begin >= operand.end()) break;
       Segment piece = cut(segments[i], operand.begin);
-      uint32_t end = end_of(buffers_[operand.buffer], i);
+      uint32_t end = end_of(buffer, i);
       if (end > operand.end()) end = operand.end();
       if ((((piece.begin - operand.begin) | (end - operand.begin)) & inside) != 0) [[unlikely]] {
         const uint32_t first = operand.begin + ((piece.begin - operand.begin + inside) & ~inside);
@@ -82,13 +83,44 @@ class SymbolicMemory {
     }
   }
 
-  Digest digest(const Operand& operand) const;
+  Digest digest(const Operand& operand) const {
+    if (operand.empty()) return {};
+    // One segment that begins where the operand does and holds its elements: most reads.
+    const Buffer& buffer = buffers_[operand.buffer];
+    const std::size_t i = find(buffer, operand.begin);
+    const Segment& only = buffer.segments[i];
+    if (only.begin == operand.begin && only.offset == 0 && end_of(buffer, i) >= operand.end() &&
+        (only.element == size_of(operand.dtype) || !only.has_position())) [[likely]]
+      return {only.term, only.label, only.taint};
+    return digest_of_pieces(operand);
+  }
   bool tainted(const Operand& operand) const;
+  // Whether every element of the operand is one of `term`, at whatever offset.
+  bool holds(const Operand& operand, Term term) const {
+    if (operand.empty()) return true;
+    const Buffer& buffer = buffers_[operand.buffer];
+    const std::size_t i = find(buffer, operand.begin);
+    const Segment& only = buffer.segments[i];
+    const auto width = static_cast<uint32_t>(size_of(operand.dtype));
+    if (end_of(buffer, i) >= operand.end() && only.element == width &&
+        ((only.offset + operand.begin - only.begin) & (width - 1)) == 0) [[likely]]
+      return only.term == term;
+    bool all = true;
+    pieces(operand, [&](const Segment& piece, uint32_t) { all = all && piece.term == term; });
+    return all;
+  }
 
   // Overwrites the whole operand with one value; offset 0 is at the operand's begin.
-  void assign(const Operand& operand, Term term, Label label = kNoLabel, uint8_t taint = 0);
+  void assign(const Operand& operand, Term term, Label label = kNoLabel, uint8_t taint = 0) {
+    const auto width = static_cast<uint8_t>(size_of(operand.dtype));
+    assign_piece(operand.buffer, Segment{term, operand.begin, 0, label, width, taint}, operand.end());
+  }
   // Overwrites [value.begin, end) of a buffer with a piece.
-  void assign_piece(BufferId buffer, const Segment& value, uint32_t end);
+  void assign_piece(BufferId id, const Segment& value, uint32_t end) {
+    if (value.begin >= end) return;
+    Buffer& buffer = buffers_[id];
+    put(buffer, find(buffer, value.begin), value, end);
+  }
 
   // Adds one value to the whole operand and reports it to the listener.
   void accumulate(const Operand& operand, Term summand, Label label, uint8_t taint);
@@ -117,18 +149,16 @@ class SymbolicMemory {
     uint32_t bytes = 0;
   };
 
-  static std::size_t find(const std::vector<Segment>& segments, uint32_t position) {
-    std::size_t low = 0;
-    std::size_t high = segments.size();
-    while (high - low > 1) {
-      const std::size_t middle = (low + high) / 2;
-      if (segments[middle].begin <= position) {
-        low = middle;
-      } else {
-        high = middle;
-      }
+  // Index of the segment that holds the position.
+  static std::size_t find(const Buffer& buffer, uint32_t position) {
+    const Segment* const segments = buffer.segments.data();
+    const Segment* first = segments;
+    for (std::size_t left = buffer.segments.size(); left > 1;) {
+      const std::size_t half = left / 2;
+      first = first[half].begin <= position ? first + half : first;
+      left -= half;
     }
-    return low;
+    return static_cast<std::size_t>(first - segments);
   }
   static Segment cut(Segment piece, uint32_t begin) {
     if (piece.begin < begin) {
@@ -142,13 +172,35 @@ class SymbolicMemory {
       reinterpret(piece, width);
     return piece;
   }
+  Digest digest_of_pieces(const Operand& operand) const;
   Segment torn_element(const Operand& operand, uint32_t begin) const;
-  static bool continues(const Segment& left, const Segment& right);
+  static void add_to(Segment& segment, Term summand, uint32_t offset, uint8_t width, uint8_t taint);
+  static bool continues(const Segment& left, const Segment& right) {
+    if (left.term != right.term || left.label != right.label || left.taint != right.taint) return false;
+    if (!left.has_position()) return true;
+    return left.element == right.element && left.offset + (right.begin - left.begin) == right.offset;
+  }
   static uint32_t end_of(const Buffer& buffer, std::size_t i) {
     return i + 1 < buffer.segments.size() ? buffer.segments[i + 1].begin : buffer.bytes;
   }
-  static void join_neighbours(std::vector<Segment>& segments, std::size_t i);
-  std::size_t split(Buffer& buffer, uint32_t position);
+  // Overwrites [value.begin, end), which begins in segment i.
+  void put(Buffer& buffer, std::size_t i, const Segment& value, uint32_t end) {
+    if (buffer.segments[i].begin != value.begin || end_of(buffer, i) != end) [[unlikely]] {
+      i = make_room(buffer, i, value.begin, end);
+    }
+    Segment& segment = buffer.segments[i];
+    segment = value;
+    segment.normalize();
+    join_neighbours(buffer.segments, i);
+  }
+  static std::size_t make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end);
+  static void join_neighbours(std::vector<Segment>& segments, std::size_t i) {
+    if (i + 1 < segments.size() && continues(segments[i], segments[i + 1])) [[unlikely]]
+      segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (i > 0 && continues(segments[i - 1], segments[i])) [[unlikely]]
+      segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  static std::size_t split(Buffer& buffer, uint32_t position);
 
   int rank_;
   SummandListener* listener_ = nullptr;

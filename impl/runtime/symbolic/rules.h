@@ -15,7 +15,8 @@ namespace gatherfuzz {
 // Joins inputs into one value, and writes outputs that derive from it.
 class HashRule {
  public:
-  explicit HashRule(const char* name) : value_{term_of(name), kNoLabel, 0} {}
+  // `name`: the term of the op's name.
+  explicit HashRule(Term name) : value_{name, kNoLabel, 0} {}
 
   void input(const SymbolicMemory& memory, const Operand& operand) {
     if (operand.empty()) return;
@@ -51,7 +52,8 @@ uint64_t scalar_bits(const T& value) {
 
 template <class Op>
 void hash_all_inputs(const Op& op, SymbolicMemory& memory) {
-  HashRule rule(Op::kName);
+  static constexpr Term kName = term_of(Op::kName);
+  HashRule rule(kName);
   for_each_field(op, [&](const auto& field) {
     using F = std::remove_cvref_t<decltype(field)>;
     if constexpr (!std::is_base_of_v<Operand, F>) {

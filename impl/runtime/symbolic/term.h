@@ -3,6 +3,7 @@
 // never differs); every other operation hashes its inputs into the group.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -26,12 +27,17 @@ constexpr Term term_of(const char* name) {
   return mix(t, 1);
 }
 
+// term_of a name in the source, worked out by the compiler.
+consteval Term operator""_term(const char* name, std::size_t) {
+  return term_of(name);
+}
+
 // The odd constant that stands for multiplication by `factor`; 1 for 1.0f.
 inline Term scale_term(float factor) {
   if (factor == 1.0f) return 1;
   uint32_t bits = 0;
   std::memcpy(&bits, &factor, sizeof bits);
-  return mix(term_of("scale"), bits) | 1;
+  return mix("scale"_term, bits) | 1;
 }
 
 // A label says whose data an activation derives from: rank, microbatch and batch, or nothing, or a mixture.
