@@ -49,15 +49,13 @@ bool all_finite(std::span<const float> gradient) {
 }
 
 GlobalNorm global_norm(const std::vector<std::vector<float>>& gradients) {
-  // Several sums, since one alone waits for every addition.
-  long double sums[4] = {};
+  long double sum = 0;
   long double count = 0;
   for (const std::vector<float>& gradient : gradients) {
-    for (std::size_t i = 0; i < gradient.size(); ++i)
-      sums[i % 4] += static_cast<long double>(gradient[i]) * static_cast<long double>(gradient[i]);
+    for (const float value : gradient)
+      sum += static_cast<long double>(value) * static_cast<long double>(value);
     count += static_cast<long double>(gradient.size());
   }
-  const long double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   const long double error = sum * count * std::numeric_limits<long double>::epsilon();
   const auto root = [](long double squares) {
     return static_cast<float>(std::sqrt(static_cast<double>(squares)));

@@ -26,8 +26,9 @@ void compare(bool transposed_a, bool onto) {
   for (const Sizes& size : kSizes) {
     const int b_stride = size.n + 3;
     const int c_stride = size.n + 2;
-    const std::vector<float> a = numbers(bench, size.m * size.k);
-    const std::vector<float> b = numbers(bench, size.k * b_stride);
+    // One more than needed: there is memory to point at where k is 0.
+    const std::vector<float> a = numbers(bench, size.m * (size.k + 1));
+    const std::vector<float> b = numbers(bench, (size.k + 1) * b_stride);
     const std::vector<float> before = numbers(bench, size.m * c_stride);
     const Strided left = transposed_a ? Strided{a.data(), 1, size.m} : Strided{a.data(), size.k, 1};
     std::vector<float> found = before;

@@ -155,6 +155,9 @@ TEST(Loop, EvaluationsReadBatchesOfTheirOwn) {
     for (const LoadBatch& load : bench.log.all<LoadBatch>())
       if (load.rank == 0) batches.push_back(load.batch);
     EXPECT_EQ(bench.log.count<Adam>() + bench.log.count<ReduceScatter>(), 0u);
+    EXPECT_LT(last_of(bench, "zero_grad_buffer"), first_of(bench, "copy_main_params"));
+    EXPECT_LT(last_of(bench, "copy_main_params"), first_of(bench, "all_gather"));
+    EXPECT_LT(last_of(bench, "zero_param_range"), first_of(bench, "load_batch"));
   }
   EXPECT_EQ(batches, (std::vector<int>{evaluation_batch(0), evaluation_batch(1), evaluation_batch(2),
                                        evaluation_batch(3)}));

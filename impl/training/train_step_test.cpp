@@ -156,6 +156,7 @@ TEST(TrainStep, AnotherNumberOfMicrobatchesDropsTheGraph) {
   TrainingBench bench(with_graph(small_flags(), 2));
   iterations(bench, 3);
   const GraphId graph = bench.step().graph();
+  ASSERT_NE(graph, 0);
   bench.run([](TrainStep& step) { step.set_microbatches(1); });
   EXPECT_EQ(bench.step().graph(), graph) << "the number is what it was";
   bench.run([](TrainStep& step) { step.set_microbatches(3); });
