@@ -77,7 +77,9 @@ TEST_F(CommandsTest, TrainingFollowsTheReferenceAndLearns) {
   int step = 0, steps = 0;
   while (std::getline(curve, line)) {
     ASSERT_EQ(std::sscanf(line.c_str(), "%d,%f,%f", &step, &found, &reference), 3) << line;
-    EXPECT_NEAR(found, reference, 0.05f) << line;
+    // Both take the same operations in the same order, so their weights stay equal to the bit; only the mean
+    // over two ranks is taken in FP32 here and in double there: a sum, a scaling, a rounding, and the print.
+    EXPECT_NEAR(found, reference, 4 * 0x1p-24f * reference) << line;
     if (++steps == 1) first = found;
   }
   EXPECT_EQ(steps, 25);
@@ -103,7 +105,7 @@ TEST_F(CommandsTest, ACampaignFindsAPlantedFaultAndKeepsTheProgram) {
       run({"fuzz", "--runtime", "symbolic", "--runs", "2000", "--seed", "7", "--out", path("out"), "--fault",
            "drop op=copy_main_params_to_param_buffer iteration=2+"});
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_TRUE(result.err.starts_with("FAILURE ")) << result.err;
+  EXPECT_NE(("\n" + result.err).find("\nFAILURE "), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("reproduced 3 of 3"), std::string::npos) << result.err;
   EXPECT_NE(result.out.find(" 1 failures, "), std::string::npos) << result.out;
   const std::string before = "Reproduce: gatherfuzz check --runtime symbolic ";

@@ -26,8 +26,7 @@ reference::TrainSettings settings_of(const Flags& flags) {
   settings.average_in_collective = flags.average_in_collective;
   if (flags.loss_scale) settings.loss_scale = static_cast<float>(*flags.loss_scale);
   settings.clip_grad = static_cast<float>(flags.clip_grad);
-  settings.adam = {static_cast<float>(flags.adam_beta1), static_cast<float>(flags.adam_beta2),
-                   static_cast<float>(flags.adam_eps)};
+  settings.adam = {flags.adam_beta1, flags.adam_beta2, static_cast<float>(flags.adam_eps)};
   return settings;
 }
 

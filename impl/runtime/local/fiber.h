@@ -61,10 +61,11 @@ class Fiber {
   bool done_ = false;
   bool cancelled_ = false;
   std::exception_ptr error_;
-  void* fake_stack_inside_ = nullptr;
-  void* fake_stack_outside_ = nullptr;
-  const void* outside_bottom_ = nullptr;
-  std::size_t outside_size_ = 0;
+  // Told to AddressSanitizer at every switch, in builds that have it.
+  [[maybe_unused]] void* fake_stack_inside_ = nullptr;
+  [[maybe_unused]] void* fake_stack_outside_ = nullptr;
+  [[maybe_unused]] const void* outside_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t outside_size_ = 0;
 };
 
 }  // namespace gatherfuzz
