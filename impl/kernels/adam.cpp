@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "impl/numerics/clones.h"
+#include "impl/runtime/symbolic/aligned_pieces.h"
 
 namespace gatherfuzz {
 
@@ -52,29 +53,6 @@ GATHERFUZZ_CLONES void update(const AdamScalars& scalars, float coefficient, uin
   }
 }
 
-// Walks several operands of equal layout together; each piece is cut to the shortest.
-struct Cursor {
-  std::vector<std::pair<Segment, uint32_t>> pieces;  // segment, end; positions relative to the operand
-  std::size_t at = 0;
-
-  void load(const SymbolicMemory& memory, const Operand& operand) {
-    pieces.clear();
-    at = 0;
-    memory.pieces(operand, [&](const Segment& piece, uint32_t end) {
-      pieces.emplace_back(piece, end - operand.begin);
-      pieces.back().first.begin -= operand.begin;
-    });
-  }
-  // The piece at `position`, which must not lie before the last one asked for.
-  Segment cut(uint32_t position) {
-    while (pieces[at].second <= position) ++at;
-    Segment s = pieces[at].first;
-    if (s.has_position()) s.offset += position - s.begin;
-    return s;
-  }
-  uint32_t end() const { return pieces[at].second; }
-};
-
 // An input whose elements belong to another position than the main param's is a value of its own.
 Term at_position(const Segment& s, uint32_t offset) {
   return s.has_position() && s.offset != offset ? mix(mix("misaligned"_term, s.term), s.offset - offset)
@@ -89,32 +67,26 @@ void Adam::host(HostMemory& memory) const {
 }
 
 void Adam::symbolic(SymbolicMemory& memory) const {
-  static thread_local Cursor p, m, v, g;
-  p.load(memory, main);
-  m.load(memory, exp_avg);
-  v.load(memory, exp_avg_sq);
-  g.load(memory, grads);
+  enum : std::size_t { kMain, kExpAvg, kExpAvgSq, kGrads, kOperands };
+  static thread_local AlignedPieces all(kOperands);
+  const Operand* const operands[kOperands] = {&main, &exp_avg, &exp_avg_sq, &grads};
+  for (std::size_t i = 0; i < kOperands; ++i) all.load(i, memory, *operands[i]);
+  all.align();
   const Digest c = memory.digest(coefficient);
   const Term scalars_term = adam_scalars_term(scalars);
-  for (uint32_t at = 0; at < main.bytes;) {
-    const Segment ps = p.cut(at), ms = m.cut(at), vs = v.cut(at), gs = g.cut(at);
-    const uint32_t end = std::min({p.end(), m.end(), v.end(), g.end()});
-    const uint32_t offset = ps.has_position() ? ps.offset : gs.offset;
-    const AdamTerms after = adam_terms({ps.term, at_position(ms, offset), at_position(vs, offset)},
-                                       at_position(gs, offset), c.term, scalars_term);
-    Segment out;
-    out.offset = offset;
-    out.element = sizeof(float);
-    out.taint = static_cast<uint8_t>(ps.taint | ms.taint | vs.taint | gs.taint | c.taint);
-    const std::pair<const Operand*, Term> results[] = {
-        {&main, after.main}, {&exp_avg, after.exp_avg}, {&exp_avg_sq, after.exp_avg_sq}};
-    for (const auto& [operand, term] : results) {
-      out.term = term;
-      out.begin = operand->begin + at;
-      memory.assign_piece(operand->buffer, out, operand->begin + end);
-    }
-    at = end;
+  for (std::size_t piece = 0; piece < all.size(); ++piece) {
+    Segment &p = all.of(kMain)[piece], &m = all.of(kExpAvg)[piece], &v = all.of(kExpAvgSq)[piece];
+    const Segment& g = all.of(kGrads)[piece];
+    const uint32_t offset = p.has_position() ? p.offset : g.offset;
+    const AdamTerms after = adam_terms({p.term, at_position(m, offset), at_position(v, offset)},
+                                       at_position(g, offset), c.term, scalars_term);
+    const auto taint = static_cast<uint8_t>(p.taint | m.taint | v.taint | g.taint | c.taint);
+    p = {after.main, main.begin + p.begin, offset, kNoLabel, sizeof(float), taint};
+    m = {after.exp_avg, exp_avg.begin + m.begin, offset, kNoLabel, sizeof(float), taint};
+    v = {after.exp_avg_sq, exp_avg_sq.begin + v.begin, offset, kNoLabel, sizeof(float), taint};
   }
+  for (const std::size_t i : {kMain, kExpAvg, kExpAvgSq})
+    memory.assign_pieces(operands[i]->buffer, all.of(i), operands[i]->end());
 }
 
 }  // namespace gatherfuzz

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "impl/runtime/symbolic/aligned_pieces.h"
+
 namespace gatherfuzz {
 
 namespace {
@@ -46,8 +48,8 @@ Term factor_of(Reduction reduction, std::size_t ranks) {
   return reduction == Reduction::average ? scale_term(1.0f / static_cast<float>(ranks)) : 1;
 }
 
-// Pieces at the same position of two ranks: values of equal position add as group elements.
-Segment add(Segment a, const Segment& b) {
+// Values of equal position add as group elements.
+void add_to(Segment& a, const Segment& b) {
   static constexpr Term kMisaligned = term_of("misaligned");
   const uint8_t taint = a.taint | b.taint;
   if (a.term == kZeroTerm) {
@@ -62,16 +64,16 @@ Segment add(Segment a, const Segment& b) {
   a.label = kNoLabel;
   a.taint = taint;
   a.normalize();
-  return a;
 }
 
 // A maximum of equal values is that value; of different ones a mixture that depends on neither order nor
 // number.
-Segment maximum(std::span<const Segment> values) {
+Segment maximum(AlignedPieces& ranks, std::size_t piece) {
   static constexpr Term kMaximum = term_of("max");
-  Segment result = values[0];
+  Segment result = ranks.of(0)[piece];
   std::vector<Term> terms;
-  for (const Segment& s : values) {
+  for (std::size_t r = 0; r < ranks.operands(); ++r) {
+    const Segment& s = ranks.of(r)[piece];
     const Term term = s.offset == 0 ? s.term : mix(s.term, s.offset);
     if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(term);
     result.taint |= s.taint;
@@ -87,69 +89,36 @@ Segment maximum(std::span<const Segment> values) {
   return result;
 }
 
-// `factor` is what a sum is multiplied with.
-Segment reduce(std::span<const Segment> values, Reduction reduction, Term factor) {
-  if (reduction == Reduction::max) return maximum(values);
-  Segment sum = values[0];
-  for (const Segment& s : values.subspan(1)) sum = add(sum, s);
-  if (sum.has_position()) sum.term *= factor;
-  return sum;
+// Kept from one collective to the next for its memory.
+AlignedPieces& pieces_of(std::size_t ranks) {
+  static thread_local AlignedPieces pieces(ranks);
+  pieces.expect(ranks);
+  return pieces;
 }
 
-using Pieces = std::vector<Segment>;
-
-// Memory that collectives work in, kept from one to the next.
-struct Scratch {
-  std::vector<Pieces> ranks;  // what each rank brings, with positions relative to the operand
-  std::vector<std::size_t> at;
-  Pieces here;
-  Pieces result;
-
-  static Scratch& for_ranks(std::size_t n) {
-    static thread_local Scratch scratch;
-    scratch.ranks.resize(n);
-    return scratch;
+// What all ranks bring, reduced piece by piece; in place of what the first brought.
+std::span<Segment> reduce(AlignedPieces& ranks, Reduction reduction) {
+  ranks.align();
+  const std::span<Segment> result = ranks.of(0);
+  if (reduction == Reduction::max) {
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = maximum(ranks, i);
+    return result;
   }
-};
-
-void cut_out(const SymbolicMemory& memory, const Operand& operand, Pieces& list) {
-  list.clear();
-  memory.pieces(operand, [&](const Segment& s, uint32_t) {
-    list.push_back(s);
-    list.back().begin -= operand.begin;
-  });
+  for (std::size_t r = 1; r < ranks.operands(); ++r) {
+    const std::span<const Segment> other = ranks.of(r);
+    for (std::size_t i = 0; i < result.size(); ++i) add_to(result[i], other[i]);
+  }
+  const Term factor = factor_of(reduction, ranks.operands());
+  for (Segment& s : result)
+    if (s.has_position()) s.term *= factor;
+  return result;
 }
 
-// Reduces the pieces [0, end) of every rank, position by position, to the scratch's result.
-void reduce_pieces(Scratch& scratch, uint32_t end, Reduction reduction) {
-  scratch.result.clear();
-  scratch.here.resize(scratch.ranks.size());
-  scratch.at.assign(scratch.ranks.size(), 0);
-  const Term factor = factor_of(reduction, scratch.ranks.size());
-  for (uint32_t begin = 0; begin < end;) {
-    uint32_t next = end;
-    for (std::size_t r = 0; r < scratch.ranks.size(); ++r) {
-      const Pieces& list = scratch.ranks[r];
-      std::size_t& at = scratch.at[r];
-      while (at + 1 < list.size() && list[at + 1].begin <= begin) ++at;
-      if (at + 1 < list.size()) next = std::min(next, list[at + 1].begin);
-      Segment& here = scratch.here[r];
-      here = list[at];
-      if (here.has_position()) here.offset += begin - here.begin;
-      here.begin = begin;
-    }
-    scratch.result.push_back(reduce(scratch.here, reduction, factor));
-    begin = next;
-  }
-}
-
-void put(SymbolicMemory& memory, const Operand& operand, const Pieces& list) {
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    Segment s = list[i];
-    s.begin += operand.begin;
-    memory.assign_piece(operand.buffer, s,
-                        i + 1 < list.size() ? operand.begin + list[i + 1].begin : operand.end());
-  }
+// Pieces with positions relative to the operand.
+void put(SymbolicMemory& memory, const Operand& operand, std::span<Segment> pieces) {
+  for (Segment& s : pieces) s.begin += operand.begin;
+  memory.assign_pieces(operand.buffer, pieces, operand.end());
+  for (Segment& s : pieces) s.begin -= operand.begin;
 }
 
 // NaN wins, as a taint does.
@@ -209,17 +178,17 @@ void AllGather::host_collective(std::span<const void* const> ops, std::span<Host
 }
 
 void AllGather::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
-  Pieces& shard = Scratch::for_ranks(ops.size()).result;
+  AlignedPieces& shard = pieces_of(1);
   for (std::size_t from = 0; from < ops.size(); ++from) {
     const AllGather& source = as<AllGather>(ops[from]);
     if (source.own.empty()) continue;
-    cut_out(memories[from], source.own, shard);
+    shard.load(0, memories[from], source.own);
     for (std::size_t to = 0; to < ops.size(); ++to) {
       if (from == to) continue;
       Operand target = whole(as<AllGather>(ops[to]));
       target.begin += static_cast<uint32_t>(from) * source.own.bytes;
       target.bytes = source.own.bytes;
-      put(memories[to], target, shard);
+      put(memories[to], target, shard.of(0));
     }
   }
 }
@@ -246,7 +215,7 @@ void ReduceScatter::host_collective(std::span<const void* const> ops, std::span<
 void ReduceScatter::symbolic_collective(std::span<const void* const> ops,
                                         std::span<SymbolicMemory> memories) {
   const std::size_t ranks = ops.size();
-  Scratch& scratch = Scratch::for_ranks(ranks);
+  AlignedPieces& pieces = pieces_of(ranks);
   for (std::size_t to = 0; to < ranks; ++to) {
     const ReduceScatter& op = as<ReduceScatter>(ops[to]);
     if (op.own.empty()) continue;
@@ -254,10 +223,9 @@ void ReduceScatter::symbolic_collective(std::span<const void* const> ops,
       Operand shard = whole(as<ReduceScatter>(ops[from]));
       shard.begin += static_cast<uint32_t>(to) * op.own.bytes;
       shard.bytes = op.own.bytes;
-      cut_out(memories[from], shard, scratch.ranks[from]);
+      pieces.load(from, memories[from], shard);
     }
-    reduce_pieces(scratch, op.own.bytes, op.reduction);
-    put(memories[to], op.own, scratch.result);
+    put(memories[to], op.own, reduce(pieces, op.reduction));
   }
 }
 
@@ -292,12 +260,10 @@ void AllReduce::host_collective(std::span<const void* const> ops, std::span<Host
 }
 
 void AllReduce::symbolic_collective(std::span<const void* const> ops, std::span<SymbolicMemory> memories) {
-  Scratch& scratch = Scratch::for_ranks(ops.size());
-  for (std::size_t r = 0; r < ops.size(); ++r)
-    cut_out(memories[r], as<AllReduce>(ops[r]).values, scratch.ranks[r]);
-  const AllReduce& first = as<AllReduce>(ops[0]);
-  reduce_pieces(scratch, first.values.bytes, first.reduction);
-  for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, scratch.result);
+  AlignedPieces& pieces = pieces_of(ops.size());
+  for (std::size_t r = 0; r < ops.size(); ++r) pieces.load(r, memories[r], as<AllReduce>(ops[r]).values);
+  const std::span<Segment> result = reduce(pieces, as<AllReduce>(ops[0]).reduction);
+  for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, result);
 }
 
 CollectiveCall describe_collective(const OpType& type, const void* op) {

@@ -73,25 +73,63 @@ bool SymbolicMemory::tainted(const Operand& operand) const {
   return taint != 0;
 }
 
-// Makes [begin, end), which begins in segment i, one segment and returns its index; what it holds
-// is left to the caller.
-std::size_t SymbolicMemory::make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end) {
+// Makes [begin, end), which begins in segment i, `count` segments and returns the index of the first; what
+// they hold is left to the caller.
+std::size_t SymbolicMemory::make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end,
+                                      std::size_t count) {
   std::vector<Segment>& segments = buffer.segments;
   std::size_t last = i;
   while (last + 1 < segments.size() && end_of(buffer, last) < end) ++last;
   const Segment right = cut(segments[last], end);
   const bool keeps_left = segments[i].begin < begin;
   const bool keeps_right = end < end_of(buffer, last);
-  const std::size_t first = i + (keeps_left ? 1 : 0);            // index of the range's own segment
-  const std::size_t wanted = first + 1 + (keeps_right ? 1 : 0);  // index of what follows
+  const std::size_t first = i + (keeps_left ? 1 : 0);                // index of the range's own segments
+  const std::size_t wanted = first + count + (keeps_right ? 1 : 0);  // index of what follows
   const auto at = [&](std::size_t index) { return segments.begin() + static_cast<std::ptrdiff_t>(index); };
   if (wanted < last + 1) {
     segments.erase(at(wanted), at(last + 1));
   } else if (wanted > last + 1) {
     segments.insert(at(last + 1), wanted - (last + 1), right);
   }
-  if (keeps_right) segments[first + 1] = right;
+  if (keeps_right) segments[first + count] = right;
   return first;
+}
+
+// Whether the segments from i on begin where the pieces do, and end with them.
+bool SymbolicMemory::begin_alike(const Buffer& buffer, std::size_t i, std::span<const Segment> pieces,
+                                 uint32_t end) {
+  const std::vector<Segment>& segments = buffer.segments;
+  if (i + pieces.size() > segments.size() || end_of(buffer, i + pieces.size() - 1) != end) return false;
+  return std::equal(pieces.begin(), pieces.end(), segments.begin() + static_cast<std::ptrdiff_t>(i),
+                    [](const Segment& a, const Segment& b) { return a.begin == b.begin; });
+}
+
+void SymbolicMemory::assign_pieces(BufferId id, std::span<const Segment> pieces, uint32_t end) {
+  if (pieces.empty() || pieces.front().begin >= end) return;
+  Buffer& buffer = buffers_[id];
+  std::vector<Segment>& segments = buffer.segments;
+  std::size_t i = find(buffer, pieces.front().begin);
+  if (!begin_alike(buffer, i, pieces, end))
+    i = make_room(buffer, i, pieces.front().begin, end, pieces.size());
+  bool joins = false;
+  std::size_t at = i;
+  for (const Segment& piece : pieces) {
+    segments[at] = piece;
+    segments[at].normalize();
+    joins = joins || (at > 0 && continues(segments[at - 1], segments[at]));
+    ++at;
+  }
+  joins = joins || (at < segments.size() && continues(segments[at - 1], segments[at]));
+  if (joins) join_all(segments, i > 0 ? i - 1 : 0, std::min(at, segments.size() - 1));
+}
+
+// Makes one of neighbours that continue each other, among [first, last].
+void SymbolicMemory::join_all(std::vector<Segment>& segments, std::size_t first, std::size_t last) {
+  std::size_t kept = first;
+  for (std::size_t i = first + 1; i <= last; ++i)
+    if (!continues(segments[kept], segments[i])) segments[++kept] = segments[i];
+  segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(kept) + 1,
+                 segments.begin() + static_cast<std::ptrdiff_t>(last) + 1);
 }
 
 // Index of the segment that begins at `position`, made by splitting if need be; size() at the end of the
@@ -116,16 +154,9 @@ SymbolicMemory::Span SymbolicMemory::isolate(const Operand& operand) {
 }
 
 void SymbolicMemory::settle(const Operand& operand) {
-  std::vector<Segment>& segments = buffers_[operand.buffer].segments;
-  std::size_t i = find(buffers_[operand.buffer], operand.begin);
-  if (i > 0) --i;
-  while (i + 1 < segments.size() && segments[i].begin <= operand.end()) {
-    if (continues(segments[i], segments[i + 1])) {
-      segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    } else {
-      ++i;
-    }
-  }
+  const Buffer& buffer = buffers_[operand.buffer];
+  const std::size_t first = find(buffer, operand.begin);
+  join_all(buffers_[operand.buffer].segments, first > 0 ? first - 1 : 0, find(buffer, operand.end()));
 }
 
 void SymbolicMemory::add_to(Segment& segment, Term summand, uint32_t offset, uint8_t width, uint8_t taint) {
@@ -172,10 +203,7 @@ std::vector<Segment> SymbolicMemory::save(const Operand& operand) const {
 }
 
 void SymbolicMemory::restore(const Operand& operand, const std::vector<Segment>& saved) {
-  for (std::size_t i = 0; i < saved.size(); ++i) {
-    const uint32_t end = i + 1 < saved.size() ? saved[i + 1].begin : operand.end();
-    assign_piece(operand.buffer, saved[i], end);
-  }
+  assign_pieces(operand.buffer, saved, operand.end());
 }
 
 }  // namespace gatherfuzz

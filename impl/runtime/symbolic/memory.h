@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "impl/runtime/operand.h"
@@ -121,10 +122,20 @@ class SymbolicMemory {
     Buffer& buffer = buffers_[id];
     put(buffer, find(buffer, value.begin), value, end);
   }
+  // Overwrites [pieces.front().begin, end) of a buffer: each piece reaches to where the next one begins.
+  void assign_pieces(BufferId id, std::span<const Segment> pieces, uint32_t end);
 
   // Adds one value to the whole operand and reports it to the listener.
   void accumulate(const Operand& operand, Term summand, Label label, uint8_t taint);
 
+  // The piece from `begin` on, where it begins before that.
+  static Segment cut(Segment piece, uint32_t begin) {
+    if (piece.begin < begin) {
+      if (piece.has_position()) piece.offset += begin - piece.begin;
+      piece.begin = begin;
+    }
+    return piece;
+  }
   // Makes a piece one of elements of another width: a term of its own.
   static void reinterpret(Segment& piece, uint8_t width);
 
@@ -160,13 +171,6 @@ class SymbolicMemory {
     }
     return static_cast<std::size_t>(first - segments);
   }
-  static Segment cut(Segment piece, uint32_t begin) {
-    if (piece.begin < begin) {
-      if (piece.has_position()) piece.offset += begin - piece.begin;
-      piece.begin = begin;
-    }
-    return piece;
-  }
   static Segment seen_as(Segment piece, uint8_t width) {
     if (piece.has_position() && (piece.element != width || (piece.offset & (width - 1u)) != 0))
       reinterpret(piece, width);
@@ -186,14 +190,17 @@ class SymbolicMemory {
   // Overwrites [value.begin, end), which begins in segment i.
   void put(Buffer& buffer, std::size_t i, const Segment& value, uint32_t end) {
     if (buffer.segments[i].begin != value.begin || end_of(buffer, i) != end) [[unlikely]] {
-      i = make_room(buffer, i, value.begin, end);
+      i = make_room(buffer, i, value.begin, end, 1);
     }
     Segment& segment = buffer.segments[i];
     segment = value;
     segment.normalize();
     join_neighbours(buffer.segments, i);
   }
-  static std::size_t make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end);
+  static std::size_t make_room(Buffer& buffer, std::size_t i, uint32_t begin, uint32_t end,
+                               std::size_t count);
+  static bool begin_alike(const Buffer& buffer, std::size_t i, std::span<const Segment> pieces, uint32_t end);
+  static void join_all(std::vector<Segment>& segments, std::size_t first, std::size_t last);
   static void join_neighbours(std::vector<Segment>& segments, std::size_t i) {
     if (i + 1 < segments.size() && continues(segments[i], segments[i + 1])) [[unlikely]]
       segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);

@@ -80,17 +80,17 @@ void map_elements(SymbolicMemory& memory, const Operand& source, const Operand& 
   if (source.bytes / from != target.bytes / to)
     throw RuntimeError(Error::invalid_value, "elementwise operands of " + std::to_string(source.count()) +
                                                  " and " + std::to_string(target.count()) + " elements");
-  static thread_local std::vector<std::pair<Segment, uint32_t>> pieces;
+  static thread_local std::vector<Segment> pieces;
   pieces.clear();
-  memory.pieces(source, [&](const Segment& piece, uint32_t end) {
+  memory.pieces(source, [&](const Segment& piece, uint32_t) {
     Segment out = piece;
     if (piece.has_position()) out.term = f(piece.term);
     out.begin = target.begin + (piece.begin - source.begin) / from * to;
     out.offset = piece.offset / from * to;
     out.element = static_cast<uint8_t>(to);
-    pieces.emplace_back(out, target.begin + (end - source.begin + from - 1) / from * to);
+    pieces.push_back(out);
   });
-  for (const auto& [piece, end] : pieces) memory.assign_piece(target.buffer, piece, end);
+  memory.assign_pieces(target.buffer, pieces, target.end());
 }
 
 // Rewrites each piece of the operand in place. f(segment) changes term and taint, and must keep zero zero.
