@@ -1,6 +1,6 @@
 // Lays out views in one buffer: grouped by dtype, in the order in which they were asked for and without gaps,
-// so that neighbours join into few ranges when footprints are united. Each group begins at a multiple of 256
-// bytes.
+// so that neighbours join into few ranges when footprints are united; columnwise planes come last in theirs,
+// since backward reads them without the rowwise ones. Each group begins at a multiple of 256 bytes.
 #pragma once
 
 #include <vector>
@@ -24,18 +24,18 @@ class BufferPlan {
   // The views are filled in by `allocate` and must stay where they are until then.
   template <class T>
   void add(View<T>& view, int count) {
-    add(view, count, dtype_of<T>);
+    plan(view, count, dtype_of<T>, views_);
   }
-  void add(View<real>& view, int count, DType dtype) { add(static_cast<Operand&>(view), count, dtype); }
+  void add(View<real>& view, int count, DType dtype) { plan(view, count, dtype, views_); }
   void add(MxViews& views, int rows, int cols);
 
   // Allocates one buffer for all views. `name` must outlive the runtime.
   BufferId allocate(Runtime& runtime, const char* name, Fill fill) const;
 
  private:
-  void add(Operand& view, int count, DType dtype);
+  static void plan(Operand& view, int count, DType dtype, std::vector<Operand*>& views);
 
-  std::vector<Operand*> views_;
+  std::vector<Operand*> views_, columnwise_;
 };
 
 }  // namespace gatherfuzz
