@@ -55,13 +55,15 @@ void SymbolicMonitor::add_weight_terms() {
   const DType dtype = f.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
   std::vector<WeightTerms> all(parts().params.size());
   for (uint32_t p = 0; p < all.size(); ++p) {
+    const uint32_t elements = element_count(p);
     const Term value = staged_term(flow().state(version, p).main, dtype);
-    all[p].elements = element_count(p);
-    all[p].planes[static_cast<int>(Plane::whole)] = value;
+    all[p].at(Plane::whole) = {value, elements * static_cast<uint32_t>(size_of(dtype))};
     if (!parts().params[p].mxfp8 || f.fp8_recipe != Recipe::mxfp8) continue;
-    for (const Plane plane :
-         {Plane::rowwise, Plane::rowwise_scale, Plane::columnwise, Plane::columnwise_scale})
-      all[p].planes[static_cast<int>(plane)] = quantized_term(value, plane, f.mx_scale_rounding);
+    for (const Plane plane : {Plane::rowwise, Plane::columnwise})
+      all[p].at(plane) = {quantized_term(value, plane, f.mx_scale_rounding), elements};
+    for (const Plane plane : {Plane::rowwise_scale, Plane::columnwise_scale})
+      all[p].at(plane) = {quantized_term(value, plane, f.mx_scale_rounding),
+                          elements / static_cast<uint32_t>(kMxBlock)};
   }
   weights_.push_back(std::move(all));
 }
@@ -70,11 +72,9 @@ void SymbolicMonitor::check_weight(const OpRef& op, const Operand& operand, Plan
   // Inside a composite the planes of a weight that is quantized on use are values like activations.
   if (quantizes_on_use_ && plane != Plane::whole && op.type->composite) return;
   const int version = rank(op.rank).transitions;
-  const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
-  const WeightTerms& expected = weight_terms(version, param);
-  const uint32_t elements = scale ? expected.elements / static_cast<uint32_t>(kMxBlock) : expected.elements;
+  const auto& expected = weight_terms(version, param).at(plane);
   const Term found = memory(op.rank).digest(operand).term;
-  if (found != expected.planes[static_cast<int>(plane)] || operand.count() != elements)
+  if (found != expected.term || operand.bytes != expected.bytes)
     report_weight(op, plane, param, version, found);
 }
 
@@ -87,7 +87,7 @@ void SymbolicMonitor::report_weight(const OpRef& op, Plane plane, uint32_t param
     return;
   }
   for (int older = version - 1; older >= 0; --older) {
-    if (found != weight_terms(older, param).planes[static_cast<int>(plane)]) continue;
+    if (found != weight_terms(older, param).at(plane).term) continue;
     report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
            where + " at version " + std::to_string(older) + "; expected version " + std::to_string(version));
     return;

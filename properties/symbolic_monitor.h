@@ -37,10 +37,15 @@ class SymbolicMonitor : public Monitor, private SummandListener {
  private:
   using Dataflow = reference::Dataflow<TermAlgebra>;
 
-  // The terms of a weight's planes at one version.
+  // What the planes of a weight hold at one version.
   struct WeightTerms {
-    Term planes[6];  // by Plane
-    uint32_t elements = 0;
+    struct {
+      Term term = kZeroTerm;
+      uint32_t bytes = 0;
+    } planes[6];  // by Plane
+
+    auto& at(Plane plane) { return planes[static_cast<int>(plane)]; }
+    const auto& at(Plane plane) const { return planes[static_cast<int>(plane)]; }
   };
 
   // What is known of the gradients of one step, by param; both empty before it and two steps later.

@@ -142,10 +142,13 @@ OpType make() {
 
 }  // namespace op_type_detail
 
+// Made before main; nothing launches ops earlier.
+template <class Op>
+inline const OpType kOpType = op_type_detail::make<Op>();
+
 template <class Op>
 const OpType& op_type() {
-  static const OpType type = op_type_detail::make<Op>();
-  return type;
+  return kOpType<Op>;
 }
 
 }  // namespace gatherfuzz

@@ -51,7 +51,7 @@ Digest SymbolicMemory::digest_of_pieces(const Operand& operand) const {
   bool first = true;
   bool several = false;
   pieces(operand, [&](const Segment& piece, uint32_t) {
-    const Term here = piece.offset == 0 ? piece.term : mix(piece.term, piece.offset);
+    const Term here = term_at(piece.term, piece.offset);
     if (first) {
       result.term = here;
       result.label = piece.label;

@@ -86,13 +86,17 @@ class SymbolicMemory {
 
   Digest digest(const Operand& operand) const {
     if (operand.empty()) return {};
-    // One segment that begins where the operand does and holds its elements: most reads.
+    // One segment that covers it and has elements where the operand does: most reads.
     const Buffer& buffer = buffers_[operand.buffer];
     const std::size_t i = find(buffer, operand.begin);
     const Segment& only = buffer.segments[i];
-    if (only.begin == operand.begin && only.offset == 0 && end_of(buffer, i) >= operand.end() &&
-        (only.element == size_of(operand.dtype) || !only.has_position())) [[likely]]
-      return {only.term, only.label, only.taint};
+    if (end_of(buffer, i) >= operand.end()) [[likely]] {
+      if (!only.has_position()) return {only.term, only.label, only.taint};
+      const uint32_t offset = only.offset + (operand.begin - only.begin);
+      const auto width = static_cast<uint32_t>(size_of(operand.dtype));
+      if (only.element == width && (offset & (width - 1u)) == 0)
+        return {term_at(only.term, offset), only.label, only.taint};
+    }
     return digest_of_pieces(operand);
   }
   bool tainted(const Operand& operand) const;
@@ -176,6 +180,8 @@ class SymbolicMemory {
       reinterpret(piece, width);
     return piece;
   }
+  // A value from `offset` on, as one term.
+  static Term term_at(Term term, uint32_t offset) { return offset == 0 ? term : mix(term, offset); }
   Digest digest_of_pieces(const Operand& operand) const;
   Segment torn_element(const Operand& operand, uint32_t begin) const;
   static void add_to(Segment& segment, Term summand, uint32_t offset, uint8_t width, uint8_t taint);
