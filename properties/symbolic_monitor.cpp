@@ -6,6 +6,24 @@
 
 namespace gatherfuzz {
 
+namespace {
+
+// Calls f(piece, segment) for each part of memory that one of the pieces of a shard lies in; the segment is
+// not cut to the piece.
+template <class F>
+void for_each_held(const SymbolicMemory& memory, const Operand& shard, const std::vector<ShardPiece>& pieces,
+                   F&& f) {
+  const auto width = static_cast<uint32_t>(size_of(shard.dtype));
+  auto piece = pieces.begin();
+  memory.pieces(shard, [&](const Segment& s, uint32_t end) {
+    const uint32_t first = (s.begin - shard.begin) / width, last = (end - shard.begin + width - 1) / width;
+    while (piece != pieces.end() && piece->in_shard + piece->count <= first) ++piece;
+    for (auto p = piece; p != pieces.end() && p->in_shard < last; ++p) f(*p, s);
+  });
+}
+
+}  // namespace
+
 Term TermAlgebra::squares(Term a, uint32_t elements) const {
   return square_sum_term(a, 0, elements * static_cast<uint32_t>(sizeof(float)));
 }
@@ -56,7 +74,7 @@ void SymbolicMonitor::add_weight_terms() {
   std::vector<WeightTerms> all(parts().params.size());
   for (uint32_t p = 0; p < all.size(); ++p) {
     const uint32_t elements = element_count(p);
-    const Term value = staged_term(flow().state(version, p).main, dtype);
+    const Term value = staged_term(flow().states(version)[p].main, dtype);
     all[p].at(Plane::whole) = {value, elements * static_cast<uint32_t>(size_of(dtype))};
     if (!parts().params[p].mxfp8 || f.fp8_recipe != Recipe::mxfp8) continue;
     for (const Plane plane : {Plane::rowwise, Plane::columnwise})
@@ -142,42 +160,39 @@ void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const O
     for (const auto& c : terms.contributions) terms.reduced.push_back(flow().reduced(c));
   }
   const auto width = static_cast<uint32_t>(size_of(reduced.dtype));
-  for (const ShardPiece& piece : shard.pieces) {
-    Operand range = reduced;
-    range.begin += piece.in_shard * width;
-    range.bytes = piece.count * width;
+  const ShardPiece* wrong = nullptr;  // the piece reported last
+  for_each_held(memory(op.rank), reduced, shard.pieces, [&](const ShardPiece& piece, const Segment& s) {
     const std::optional<Term>& expected = terms.reduced[piece.param];
-    bool right = expected.has_value();
-    memory(op.rank).pieces(range, [&](const Segment& s, uint32_t) {
-      const uint32_t offset = piece.in_param * width + (s.begin - range.begin);
-      right = right && s.term == *expected && (!s.has_position() || s.offset == offset);
-    });
-    if (right) continue;
+    const uint32_t offset = (piece.in_param - piece.in_shard) * width + (s.begin - reduced.begin);
+    if (&piece == wrong || (expected && s.term == *expected && (!s.has_position() || s.offset == offset)))
+      return;
+    wrong = &piece;
     report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
            "the reduced gradient of " + param_name(piece.param) +
                (expected ? " is not the mean over ranks of every microbatch's contribution, each once"
                          : " lacks a contribution, or holds one of another batch"));
-  }
+  });
 }
 
 void SymbolicMonitor::check_state(int r, FailureClass failure) {
-  RankState& state = rank(r);
+  const RankState& state = rank(r);
   if (state.step_ops == nullptr) return;
+  const std::vector<AdamTerms>& expected = flow().states(state.transitions);
+  const ShardPiece* wrong = nullptr;
+  const auto check = [&](const Shard& shard, const View<float>& view, Term AdamTerms::*part) {
+    for_each_held(memory(r), view, shard.pieces, [&](const ShardPiece& piece, const Segment& s) {
+      if (wrong == nullptr && s.term != expected[piece.param].*part) wrong = &piece;
+    });
+  };
   for (const Shard& shard : state.step_ops->parts().optimizer->shards()) {
-    for (const ShardPiece& piece : shard.pieces) {
-      const AdamTerms& expected = flow().state(state.transitions, piece.param);
-      const std::pair<const View<float>*, Term> parts_of_state[] = {{&shard.main, expected.main},
-                                                                    {&shard.exp_avg, expected.exp_avg},
-                                                                    {&shard.exp_avg_sq, expected.exp_avg_sq}};
-      for (const auto& [view, term] : parts_of_state) {
-        if (memory(r).holds(view->slice(piece.in_shard, piece.count), term)) continue;
-        report(failure, r, "adam", param_name(piece.param),
-               "main params or moments of " + param_name(piece.param) + " are not those of version " +
-                   std::to_string(state.transitions));
-        return;
-      }
-    }
+    check(shard, shard.main, &AdamTerms::main);
+    check(shard, shard.exp_avg, &AdamTerms::exp_avg);
+    check(shard, shard.exp_avg_sq, &AdamTerms::exp_avg_sq);
   }
+  if (wrong != nullptr)
+    report(failure, r, "adam", param_name(wrong->param),
+           "main params or moments of " + param_name(wrong->param) + " are not those of version " +
+               std::to_string(state.transitions));
 }
 
 uint64_t SymbolicMonitor::fingerprint(int r, const Operand& operand) {

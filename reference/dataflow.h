@@ -42,9 +42,8 @@ class Dataflow {
 
   std::size_t params() const { return elements_.size(); }
   int current() const { return static_cast<int>(versions_.size()) - 1; }
-  const State& state(int version, std::size_t param) const {
-    return versions_[static_cast<std::size_t>(version)][param];
-  }
+  // By param.
+  const std::vector<State>& states(int version) const { return versions_[static_cast<std::size_t>(version)]; }
 
   // What the optimizer must find as the reduced gradient: the mean over ranks of the sum over microbatches.
   // Empty if a contribution is missing or a foreign one was added.

@@ -67,8 +67,10 @@ void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op
   node.place = graph.storage.add(op, type.size);
   node.stream = stream;
   node.site = site;
-  node.after = s.tail;
-  graph.nodes.push_back(std::move(node));
+  node.first_edge = static_cast<uint32_t>(graph.edges.size());
+  node.num_edges = static_cast<uint32_t>(s.tail.size());
+  graph.edges.insert(graph.edges.end(), s.tail.begin(), s.tail.end());
+  graph.nodes.push_back(node);
   s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
 }
 
@@ -116,7 +118,7 @@ std::string RankRuntime::unjoined_streams(int capture) const {
     open.pop_back();
     if (before_end[node]) continue;
     before_end[node] = true;
-    for (const uint32_t earlier : c.graph->nodes[node].after) open.push_back(earlier);
+    for (const uint32_t earlier : c.graph->after(c.graph->nodes[node])) open.push_back(earlier);
   }
   std::string names;
   for (const Stream& s : streams_) {

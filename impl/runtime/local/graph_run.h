@@ -1,6 +1,7 @@
 // One launch of a graph in progress, for a drain that runs its nodes in any order that the edges allow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,29 +17,32 @@ class GraphRun {
   GraphRun(const GraphExec& graph, uint32_t first_collective, KeepsEdge&& keeps_edge)
       : nodes_(graph.nodes.size()), left_(graph.nodes.size()) {
     uint32_t collective = first_collective;
-    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       nodes_[n].collective = collective;
       if (graph.nodes[n].type->collective()) ++collective;
-      for (const uint32_t earlier : graph.nodes[n].after) {
+      for (const uint32_t earlier : graph.after(graph.nodes[n])) {
         if (!keeps_edge(graph.nodes[earlier], graph.nodes[n])) continue;
-        nodes_[earlier].next.push_back(static_cast<uint32_t>(n));
+        nodes_[earlier].next.push_back(n);
         ++nodes_[n].missing;
       }
+      if (nodes_[n].missing == 0) runnable_.push_back(n);
     }
   }
 
   bool ended() const { return left_ == 0; }
-  // Calls f(node, number of the collective that it is or that comes next) for every node that may run.
+  // Calls f(node, number of the collective that it is or that comes next) for every node that may run, in
+  // order of capture.
   template <class F>
   void for_each_runnable(F&& f) const {
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].done && nodes_[n].missing == 0) f(n, nodes_[n].collective);
+    for (const uint32_t n : runnable_) f(n, nodes_[n].collective);
   }
   // Picks that the node is still held back; -1: not yet looked at.
   int& hold(std::size_t node) { return nodes_[node].hold; }
   void finish(std::size_t node) {
-    nodes_[node].done = true;
-    for (const uint32_t later : nodes_[node].next) --nodes_[later].missing;
+    runnable_.erase(std::find(runnable_.begin(), runnable_.end(), node));
+    for (const uint32_t later : nodes_[node].next)
+      if (--nodes_[later].missing == 0)
+        runnable_.insert(std::lower_bound(runnable_.begin(), runnable_.end(), later), later);
     --left_;
   }
 
@@ -48,8 +52,8 @@ class GraphRun {
     uint32_t missing = 0;        // nodes that it follows and that have not run
     uint32_t collective = 0;
     int hold = -1;
-    bool done = false;
   };
+  std::vector<uint32_t> runnable_;  // ascending
   std::vector<Node> nodes_;
   std::size_t left_;
 };

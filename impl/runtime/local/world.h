@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,16 +79,22 @@ struct GraphNode {
   uint32_t place = 0;  // of the op in the graph's storage
   StreamId stream = 0;
   Site site;
-  std::vector<uint32_t> after;  // nodes it follows
+  uint32_t first_edge = 0;  // of the nodes it follows, in the graph's edges
+  uint32_t num_edges = 0;
 };
 
 struct GraphExec {
   std::vector<GraphNode> nodes;
+  std::vector<uint32_t> edges;
   OpStorage storage;
   bool alive = true;
   uint64_t checked = 0;  // releases of memory when its operands were last found to be allocated, plus 1
 
   const std::byte* op(const GraphNode& node) const { return storage.at(node.place); }
+  // The nodes it follows.
+  std::span<const uint32_t> after(const GraphNode& node) const {
+    return std::span(edges).subspan(node.first_edge, node.num_edges);
+  }
 };
 
 struct WorldOptions {
