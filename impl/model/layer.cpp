@@ -33,17 +33,16 @@ void Layer::plan(const ModelConfig& config, BufferPlan& activations, BufferPlan&
   const int hidden = tokens * config.hidden_size;
   const int ffn = tokens * config.ffn_hidden_size;
   const DType dtype = config.activation;
-  activations.add(norm1_, hidden, dtype);
-  activations.add(norm1_inverse_rms_, tokens);
-  activations.add(qkv_, 3 * hidden, dtype);
-  activations.add(context_, hidden, dtype);
-  activations.add(row_max_, tokens * config.num_attention_heads);
-  activations.add(row_sum_, tokens * config.num_attention_heads);
-  for (View<real>* view : {&attention_out_, &middle_, &norm2_}) activations.add(*view, hidden, dtype);
-  activations.add(norm2_inverse_rms_, tokens);
-  activations.add(fc1_, 2 * ffn, dtype);
+  // Backward reads the last three as one range; without `mx` also the four before them, the inputs of products.
+  for (View<real>* view : {&attention_out_, &fc2_out_, &out_, &norm1_, &context_, &norm2_})
+    activations.add(*view, hidden, dtype);
   activations.add(swiglu_, ffn, dtype);
-  for (View<real>* view : {&fc2_out_, &out_}) activations.add(*view, hidden, dtype);
+  activations.add(qkv_, 3 * hidden, dtype);
+  activations.add(middle_, hidden, dtype);
+  activations.add(fc1_, 2 * ffn, dtype);
+  for (View<float>* view : {&norm1_inverse_rms_, &norm2_inverse_rms_}) activations.add(*view, tokens);
+  for (View<float>* view : {&row_max_, &row_sum_})
+    activations.add(*view, tokens * config.num_attention_heads);
   for (Projection* p : {&qkv_projection_, &proj_projection_, &fc1_projection_, &fc2_projection_}) {
     if (!config.mx) continue;
     activations.add(p->x_quantized, tokens, p->inputs);

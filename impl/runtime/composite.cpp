@@ -93,7 +93,10 @@ CompositeRecorder::CompositeRecorder(const char* name) : composite_(std::make_un
   composite_->type.symbolic = run_symbolically;
   composite_->term = term_of(name);
   composite_->accesses.reserve(64);
+  composite_->extents.reserve(8);
   composite_->parts.reserve(32);
+  read_.reserve(16);
+  written_.reserve(8);
 }
 
 void CompositeRecorder::submit(const OpType& type, const void* op, Site) {
