@@ -10,6 +10,7 @@ void BufferPlan::plan(Operand& view, int count, DType dtype, std::vector<Operand
   view = Operand{};
   view.dtype = dtype;
   view.bytes = static_cast<uint32_t>(count) * static_cast<uint32_t>(size_of(dtype));
+  if (views.empty()) views.reserve(32);
   views.push_back(&view);
 }
 

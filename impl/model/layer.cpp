@@ -33,7 +33,8 @@ void Layer::plan(const ModelConfig& config, BufferPlan& activations, BufferPlan&
   const int hidden = tokens * config.hidden_size;
   const int ffn = tokens * config.ffn_hidden_size;
   const DType dtype = config.activation;
-  // Backward reads the last three as one range; without `mx` also the four before them, the inputs of products.
+  // Backward reads the last three as one range; without `mx` also the four before them, the inputs of
+  // products.
   for (View<real>* view : {&attention_out_, &fc2_out_, &out_, &norm1_, &context_, &norm2_})
     activations.add(*view, hidden, dtype);
   activations.add(swiglu_, ffn, dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace gatherfuzz {
 
@@ -26,13 +27,14 @@ BufferLayout lay_out(const std::vector<LayoutParam>& registered, const BucketRul
   if (rule.num_buckets) limit = (total + *rule.num_buckets - 1) / *rule.num_buckets;
 
   BufferLayout layout;
+  layout.slots.reserve(registered.size());
   uint32_t at = 0;
   uint64_t in_params = 0;  // elements of the bucket without padding
   Bucket bucket;
   auto close = [&] {
     at = round_up(at, bucket_alignment);
     bucket.end = at;
-    layout.buckets.push_back(bucket);
+    layout.buckets.push_back(std::move(bucket));
     bucket = Bucket{};
     bucket.begin = at;
     in_params = 0;

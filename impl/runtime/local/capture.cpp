@@ -21,7 +21,8 @@ bool RankRuntime::any_blocking_stream_captures() const {
   return false;
 }
 
-void RankRuntime::check_stream(StreamId stream) {
+// A stream that does not exist, the legacy stream, or one that captures.
+void RankRuntime::check_special(StreamId stream) {
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
   if (stream == 0 && any_blocking_stream_captures()) {  // rule 22
     for (const Stream& s : streams_)

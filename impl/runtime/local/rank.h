@@ -92,7 +92,10 @@ class RankRuntime : public Runtime {
   void check_graph(GraphExec& graph) const;
   Event& event_at(EventId event);
   // Throws if the stream cannot take work now.
-  void check_stream(StreamId stream);
+  void check_stream(StreamId stream) {
+    if (stream == 0 || stream >= streams_.size() || streams_[stream].capture >= 0) check_special(stream);
+  }
+  void check_special(StreamId stream);
   bool any_blocking_stream_captures() const;
   void invalidate(int capture);
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);

@@ -16,29 +16,36 @@ namespace gatherfuzz {
 class HashRule {
  public:
   // `name`: the term of the op's name.
-  explicit HashRule(Term name) : value_{name, kNoLabel, 0} {}
+  explicit HashRule(Term name) : name_(name) {}
 
   void input(const SymbolicMemory& memory, const Operand& operand) {
     if (operand.empty()) return;
     const Digest digest = memory.digest(operand);
-    value_.term = mix(value_.term, digest.term);
-    value_.label = join_labels(value_.label, digest.label);
-    value_.taint |= digest.taint;
+    add(digest.term);
+    label_ = join_labels(label_, digest.label);
+    taint_ |= digest.taint;
   }
-  void scalar(uint64_t bits) { value_.term = mix(value_.term, bits); }
+  void scalar(uint64_t bits) { add(bits); }
 
   void output(SymbolicMemory& memory, const Operand& operand, Mode mode) {
     if (operand.empty()) return;
-    const Term term = mix(value_.term, ++outputs_);
+    const Term term = mix(mix(name_, inputs_), ++outputs_);
     if (mode == Mode::accumulate) {
-      memory.accumulate(operand, term, value_.label, value_.taint);
+      memory.accumulate(operand, term, label_, taint_);
     } else {
-      memory.assign(operand, term, value_.label, value_.taint);
+      memory.assign(operand, term, label_, taint_);
     }
   }
 
  private:
-  Digest value_;
+  // A sum of hashes that know their place: no hash has to wait for the one before.
+  void add(uint64_t input) { inputs_ += mix(input, ++count_); }
+
+  Term name_;
+  Term inputs_ = 0;
+  Label label_ = kNoLabel;
+  uint8_t taint_ = 0;
+  uint64_t count_ = 0;
   uint64_t outputs_ = 0;
 };
 
