@@ -114,21 +114,16 @@ bool HostMonitor::stored_as_planes(uint32_t param) const {
   return model_is_mxfp8_gather(program_.flags) && parts().params[param].mxfp8;
 }
 
-HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t param) const {
+// The planes of a weight that is stored whole are those of where it is used.
+HostMonitor::WeightBytes HostMonitor::expected_bytes(const std::vector<float>& values,
+                                                     const reference::PreparedWeight<float>& weight,
+                                                     uint32_t param) const {
   WeightBytes bytes;
   auto plane = [&bytes](Plane p) -> std::vector<std::byte>& { return bytes.planes[static_cast<int>(p)]; };
-  const std::vector<float> values = staged(v.main[param]);
-  const ParamInfo& info = parts().params[param];
-  // Weights stored whole are quantized where they are used: the planes are then read as well.
-  if (precision_ == reference::Precision::mxfp8 && info.mxfp8) {
-    const reference::ScaleRounding rounding = rounding_of(program_.flags);
-    const reference::MxPlane row = reference::quantize_rowwise(values, info.rows, info.cols, rounding);
-    const reference::MxPlane column = reference::quantize_columnwise(values, info.rows, info.cols, rounding);
-    plane(Plane::rowwise) = bytes_of(row.codes);
-    plane(Plane::rowwise_scale) = bytes_of(row.scales);
-    plane(Plane::columnwise) = bytes_of(column.codes);
-    plane(Plane::columnwise_scale) = bytes_of(column.scales);
-  }
+  plane(Plane::rowwise) = bytes_of(weight.rowwise.codes);
+  plane(Plane::rowwise_scale) = bytes_of(weight.rowwise.scales);
+  plane(Plane::columnwise) = bytes_of(weight.columnwise.codes);
+  plane(Plane::columnwise_scale) = bytes_of(weight.columnwise.scales);
   if (precision_ == reference::Precision::fp32) {
     plane(Plane::whole) = bytes_of(values);
   } else if (!stored_as_planes(param)) {
@@ -142,13 +137,13 @@ HostMonitor::WeightBytes HostMonitor::expected_bytes(const Version& v, uint32_t 
 
 void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) {
   const int v = rank(op.rank).transitions;
-  const Version& current = version(v);
   if (bytes_version_ != v) {
     bytes_version_ = v;
     bytes_.assign(parts().params.size(), {});
   }
   std::vector<std::byte>& expected = bytes_[param].planes[static_cast<int>(plane)];
-  if (expected.empty()) bytes_[param] = expected_bytes(current, param);
+  if (expected.empty())
+    bytes_[param] = expected_bytes(staged(version(v).main[param]), prepared(v)[param], param);
   const std::byte* found = memory(op.rank).data(operand);
   auto equals = [&](const std::vector<std::byte>& bytes) {
     return operand.bytes == bytes.size() && std::memcmp(found, bytes.data(), bytes.size()) == 0;
@@ -163,7 +158,10 @@ void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane pl
     return;
   }
   for (const auto& [older, state] : versions_) {
-    if (older >= v || !equals(expected_bytes(state, param).planes[static_cast<int>(plane)])) continue;
+    if (older >= v) continue;
+    const std::vector<float> values = staged(state.main[param]);
+    const auto weight = model_.prepare(static_cast<int>(param), values);
+    if (!equals(expected_bytes(values, weight, param).planes[static_cast<int>(plane)])) continue;
     report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
            where + " at version " + std::to_string(older) + "; expected version " + std::to_string(v));
     return;

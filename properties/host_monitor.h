@@ -66,7 +66,8 @@ class HostMonitor : public Monitor {
   HostMemory& memory(int r) { return world_.host()[static_cast<std::size_t>(r)]; }
   const Version& version(int v);
   void prune();
-  WeightBytes expected_bytes(const Version& v, uint32_t param) const;
+  WeightBytes expected_bytes(const std::vector<float>& staged, const reference::PreparedWeight<float>& weight,
+                             uint32_t param) const;
   std::vector<float> staged(const std::vector<float>& main) const;
   bool stored_as_planes(uint32_t param) const;
   const reference::Prepared<float>& prepared(int v);
