@@ -52,12 +52,13 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+// A sum of hashes that know their place, none of which waits for another.
 uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
-  uint64_t hash = mix(n, 1);
+  uint64_t hash = mix("bytes"_term, n);
   for (std::size_t i = 0; i < n; i += sizeof(uint64_t)) {
     uint64_t word = 0;
     std::memcpy(&word, bytes + i, std::min(sizeof word, n - i));
-    hash = mix(hash, word);
+    hash += mix(word, i);
   }
   return hash;
 }
