@@ -164,16 +164,21 @@ class SymbolicMemory {
     uint32_t bytes = 0;
   };
 
-  // Index of the segment that holds the position.
+  // Index of the segment that holds the position. The last few are counted: their loads do not wait for each
+  // other as those of a binary search do.
   static std::size_t find(const Buffer& buffer, uint32_t position) {
+    constexpr std::size_t kFew = 8;
     const Segment* const segments = buffer.segments.data();
     const Segment* first = segments;
-    for (std::size_t left = buffer.segments.size(); left > 1;) {
+    std::size_t left = buffer.segments.size();
+    while (left > kFew) {
       const std::size_t half = left / 2;
       first = first[half].begin <= position ? first + half : first;
       left -= half;
     }
-    return static_cast<std::size_t>(first - segments);
+    std::size_t index = static_cast<std::size_t>(first - segments);
+    for (std::size_t i = 1; i < left; ++i) index += first[i].begin <= position ? 1 : 0;
+    return index;
   }
   static Segment seen_as(Segment piece, uint8_t width) {
     if (piece.has_position() && (piece.element != width || (piece.offset & (width - 1u)) != 0))
