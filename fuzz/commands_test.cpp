@@ -100,6 +100,17 @@ TEST_F(CommandsTest, TrainingWithoutChecksTakesTheSameSteps) {
   EXPECT_EQ(std::count(checked.begin(), checked.end(), '\n'), 6);
 }
 
+TEST_F(CommandsTest, AFileThatCannotBeWrittenLeavesNothingBehind) {
+  const std::string text = write("text", content_of(GATHERFUZZ_SOURCE_DIR "/LICENSE"));
+  std::filesystem::create_directories(path("curve.csv"));  // a folder where the file should go
+  const Result result =
+      run({"train", "--text", text, "--steps", "1", "--reference", "off", "--curve", path("curve.csv")});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_NE(result.err.find("cannot write " + path("curve.csv") + ": Is a directory"), std::string::npos)
+      << result.err;
+  EXPECT_FALSE(std::filesystem::exists(path("curve.csv.tmp")));
+}
+
 TEST_F(CommandsTest, ACampaignFindsAPlantedFaultAndKeepsTheProgram) {
   const Result result =
       run({"fuzz", "--runtime", "symbolic", "--runs", "2000", "--seed", "7", "--out", path("out"), "--fault",

@@ -64,16 +64,21 @@ bool is_folder(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::string& content) {
-  const auto complain = [&path] { throw InternalError("cannot write " + path + ": " + strerror(errno)); };
   std::error_code error;
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
     fs::create_directories(folder, error);
   const std::string temporary = path + ".tmp";
+  const auto fail = [&](bool created) {
+    const std::string reason = strerror(errno);
+    if (created) unlink(temporary.c_str());
+    throw InternalError("cannot write " + path + ": " + reason);
+  };
   {
     const FileDescriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (file.number < 0 || !write_all(file.number, content) || fsync(file.number) != 0) complain();
+    if (file.number < 0) fail(false);
+    if (!write_all(file.number, content) || fsync(file.number) != 0) fail(true);
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) complain();
+  if (rename(temporary.c_str(), path.c_str()) != 0) fail(true);
 }
 
 }  // namespace gatherfuzz

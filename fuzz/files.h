@@ -18,7 +18,7 @@ std::vector<std::string> programs_below(const std::string& folder, std::string& 
 bool is_folder(const std::string& path);
 
 // Writes to a temporary name beside `path`, syncs and renames, making folders where they are missing. Throws
-// InternalError.
+// InternalError and leaves no file.
 void write_file(const std::string& path, const std::string& content);
 
 }  // namespace gatherfuzz
