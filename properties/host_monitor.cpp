@@ -6,37 +6,14 @@
 #include <cstring>
 #include <limits>
 
-#include "impl/kernels/main_params.h"
+#include "properties/reference_settings.h"
 #include "reference/bounds.h"
-#include "reference/formats.h"
 
 namespace gatherfuzz {
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-reference::Shape shape_of(const Flags& f) {
-  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads,
-          f.seq_length, f.vocab_size,  f.micro_batch_size};
-}
-
-reference::Precision precision_of(const Flags& f) {
-  switch (f.fp8_recipe) {
-    case Recipe::fp32:
-      return reference::Precision::fp32;
-    case Recipe::bf16:
-      return reference::Precision::bf16;
-    case Recipe::mxfp8:
-      return reference::Precision::mxfp8;
-  }
-  return reference::Precision::fp32;
-}
-
-reference::ScaleRounding rounding_of(const Flags& f) {
-  return f.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up
-                                                  : reference::ScaleRounding::floor;
-}
 
 template <class T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
@@ -69,11 +46,9 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
                          const Dataset& dataset)
     : Monitor(world, program, plan, judging),
       dataset_(dataset),
-      shape_(shape_of(program.flags)),
-      precision_(precision_of(program.flags)),
-      grad_precision_(reduces_in_fp32(program.flags) ? reference::GradPrecision::fp32
-                                                     : reference::GradPrecision::bf16),
-      model_(shape_, precision_, rounding_of(program.flags)),
+      shape_(reference_shape(program.flags)),
+      settings_(reference_settings(program.flags)),
+      model_(shape_, settings_.precision, settings_.scale_rounding),
       local_(static_cast<std::size_t>(world.ranks())),
       shares_(plan.steps.size()) {}
 
@@ -81,17 +56,9 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
 const HostMonitor::Version& HostMonitor::version(int v) {
   if (versions_.empty()) {
     Version first;
-    const std::vector<ParamInfo>& params = parts().params;
-    for (uint32_t p = 0; p < params.size(); ++p) {
-      const InitialDistribution initial = initial_distribution(params[p]);
-      std::vector<float> values(static_cast<std::size_t>(params[p].rows * params[p].cols));
-      for (uint32_t i = 0; i < values.size(); ++i)
-        values[i] = reference::round_to_bf16(
-            initial_value(program_.flags.seed, p, i, initial.deviation, initial.constant));
-      first.exp_avg.emplace_back(values.size(), 0.0f);
-      first.exp_avg_sq.emplace_back(values.size(), 0.0f);
-      first.main.push_back(std::move(values));
-    }
+    first.main = initial_main_params(program_.flags);
+    for (const std::vector<float>& values : first.main) first.exp_avg.emplace_back(values.size(), 0.0f);
+    first.exp_avg_sq = first.exp_avg;
     versions_.emplace(0, std::move(first));
   }
   return versions_.at(v);
@@ -106,7 +73,7 @@ void HostMonitor::prune() {
 
 std::vector<float> HostMonitor::staged(const std::vector<float>& main) const {
   std::vector<float> values = main;
-  if (precision_ != reference::Precision::fp32)
+  if (settings_.precision != reference::Precision::fp32)
     for (float& v : values) v = reference::round_to_bf16(v);
   return values;
 }
@@ -125,7 +92,7 @@ HostMonitor::WeightBytes HostMonitor::expected_bytes(const std::vector<float>& v
   plane(Plane::rowwise_scale) = bytes_of(weight.rowwise.scales);
   plane(Plane::columnwise) = bytes_of(weight.columnwise.codes);
   plane(Plane::columnwise_scale) = bytes_of(weight.columnwise.scales);
-  if (precision_ == reference::Precision::fp32) {
+  if (settings_.precision == reference::Precision::fp32) {
     plane(Plane::whole) = bytes_of(values);
   } else if (!stored_as_planes(param)) {
     std::vector<uint16_t> halves;  // a bf16 is the upper half of its float
@@ -253,7 +220,7 @@ void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::v
   float logits_rms = 0.0f;
   for (int m = 0; m < planned(rank(op.rank).step).microbatches; ++m) {
     const Pass& pass = reference_pass(op.rank, m);
-    reference::accumulate(grad_precision_, expected, pass.gradients[param]);
+    reference::accumulate(settings_.grad_precision, expected, pass.gradients[param]);
     logits_rms = std::max(logits_rms, pass.logits_rms);
   }
   if (same_bits(found, expected)) return;
@@ -263,7 +230,7 @@ void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::v
     difference += d * d;
     size += static_cast<double>(expected[i]) * expected[i];
   }
-  const double bound = reference::hop2_bounds(shape_, precision_, logits_rms).gradient_relative;
+  const double bound = reference::hop2_bounds(shape_, settings_.precision, logits_rms).gradient_relative;
   if (use_share(&StepShares::gradient, op.rank, std::sqrt(difference / size) / bound)) return;
   report(FailureClass::wrong_loss, op.rank, op.type->name, param_name(param),
          "the gradient of " + param_name(param) + " differs from the reference's by " +
@@ -284,10 +251,11 @@ const std::vector<float>* HostMonitor::reduced(int step, uint32_t param) {
     result = by_rank[0];
     return &result;
   }
-  const bool average = program_.flags.average_in_collective;
+  const bool average = settings_.average_in_collective;
   if (!average)
-    for (std::vector<float>& g : by_rank) reference::scale_before_sum(grad_precision_, g, world_.ranks());
-  result = reference::reduce(grad_precision_, by_rank, average);
+    for (std::vector<float>& g : by_rank)
+      reference::scale_before_sum(settings_.grad_precision, g, world_.ranks());
+  result = reference::reduce(settings_.grad_precision, by_rank, average);
   return &result;
 }
 
@@ -368,7 +336,7 @@ void HostMonitor::check_losses(int r) {
     logits_rms = std::max(logits_rms, pass.logits_rms);
     const float found = *memory(r).in<float>(state.step_ops->parts().model->loss(m));
     if (found == pass.loss) continue;
-    const double bound = reference::hop2_bounds(shape_, precision_, pass.logits_rms).loss;
+    const double bound = reference::hop2_bounds(shape_, settings_.precision, pass.logits_rms).loss;
     if (!use_share(&StepShares::loss, r, std::abs(static_cast<double>(found) - pass.loss) / bound))
       report(FailureClass::wrong_loss, r, "cross_entropy", "loss",
              "the loss is " + std::to_string(found) + "; the reference's is " + std::to_string(pass.loss));
@@ -382,7 +350,7 @@ void HostMonitor::check_losses(int r) {
   }
   const float found = *memory(r).in<float>(state.step_ops->reduced_loss());
   const double rounding = std::abs(mean) * (world_.ranks() + step.microbatches + 2) * 0x1p-24;
-  const double bound = reference::hop2_bounds(shape_, precision_, logits_rms).loss + rounding;
+  const double bound = reference::hop2_bounds(shape_, settings_.precision, logits_rms).loss + rounding;
   if (!use_share(&StepShares::loss, r, std::abs(found - mean) / bound))
     report(FailureClass::wrong_loss, r, "average_loss", "reduced loss",
            "the reduced loss is " + std::to_string(found) + "; expected " + std::to_string(mean));
@@ -405,17 +373,15 @@ bool HostMonitor::is_zero_gradient(int r, const Operand& operand) {
 
 void HostMonitor::take_step(int step) {
   Version next = version(latest_);
-  const Flags& f = program_.flags;
-  const reference::AdamSettings settings{f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps)};
-  const float coefficient = reference::clip_coefficient(common(step).norm, static_cast<float>(f.clip_grad));
+  const float coefficient = reference::clip_coefficient(common(step).norm, settings_.clip_grad);
   ++next.adam_steps;
   for (uint32_t p = 0; p < next.main.size(); ++p) {
     const std::vector<float>* g = reduced(step, p);
     if (g == nullptr) continue;  // reported where the gradient was consumed
     std::vector<float> grad = *g;
-    if (f.loss_scale) reference::unscale(grad, static_cast<float>(*f.loss_scale));
-    reference::adam(settings, {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
-                    static_cast<float>(f.lr), next.adam_steps);
+    reference::unscale(grad, settings_.loss_scale);
+    reference::adam(settings_.adam, {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
+                    static_cast<float>(program_.flags.lr), next.adam_steps);
   }
   versions_.emplace(++latest_, std::move(next));
   prune();

@@ -4,8 +4,7 @@
 #include <map>
 
 #include "properties/monitor.h"
-#include "reference/model.h"
-#include "reference/optimizer.h"
+#include "reference/trainer.h"
 
 namespace gatherfuzz {
 
@@ -82,8 +81,7 @@ class HostMonitor : public Monitor {
 
   const Dataset& dataset_;
   reference::Shape shape_;
-  reference::Precision precision_;
-  reference::GradPrecision grad_precision_;
+  reference::TrainSettings settings_;
   reference::Model model_;
   std::map<int, Version> versions_;  // the latest few, and the one that a warmup saved
   int latest_ = 0;

@@ -1,0 +1,56 @@
+#include "properties/reference_settings.h"
+
+#include "impl/kernels/main_params.h"
+#include "impl/training/assembly.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+reference::Precision precision_of(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::fp32:
+      return reference::Precision::fp32;
+    case Recipe::bf16:
+      return reference::Precision::bf16;
+    case Recipe::mxfp8:
+      return reference::Precision::mxfp8;
+  }
+  return reference::Precision::fp32;
+}
+
+}  // namespace
+
+reference::Shape reference_shape(const Flags& f) {
+  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads,
+          f.seq_length, f.vocab_size,  f.micro_batch_size};
+}
+
+reference::TrainSettings reference_settings(const Flags& f) {
+  reference::TrainSettings settings;
+  settings.precision = precision_of(f.fp8_recipe);
+  settings.scale_rounding = f.mx_scale_rounding == ScaleRounding::up ? reference::ScaleRounding::up
+                                                                     : reference::ScaleRounding::floor;
+  settings.grad_precision =
+      reduces_in_fp32(f) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
+  settings.average_in_collective = f.average_in_collective;
+  if (f.loss_scale) settings.loss_scale = static_cast<float>(*f.loss_scale);
+  settings.clip_grad = static_cast<float>(f.clip_grad);
+  settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps)};
+  return settings;
+}
+
+std::vector<std::vector<float>> initial_main_params(const Flags& f) {
+  std::vector<std::vector<float>> params;
+  for (const ParamInfo& info : model_params(model_config(f))) {
+    const InitialDistribution initial = initial_distribution(info);
+    const auto param = static_cast<uint32_t>(params.size());
+    std::vector<float>& values = params.emplace_back(static_cast<std::size_t>(info.rows * info.cols));
+    for (uint32_t i = 0; i < values.size(); ++i)
+      values[i] =
+          reference::round_to_bf16(initial_value(f.seed, param, i, initial.deviation, initial.constant));
+  }
+  return params;
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,16 @@
+// What a program's flags mean to the reference.
+#pragma once
+
+#include <vector>
+
+#include "impl/training/flags.h"
+#include "reference/trainer.h"
+
+namespace gatherfuzz {
+
+reference::Shape reference_shape(const Flags& flags);
+reference::TrainSettings reference_settings(const Flags& flags);
+// The main params that training begins with, by parameter index: they follow from the seed alone.
+std::vector<std::vector<float>> initial_main_params(const Flags& flags);
+
+}  // namespace gatherfuzz
