@@ -95,7 +95,7 @@ void map_elements(SymbolicMemory& memory, const Operand& source, const Operand& 
     out.begin = target.begin + (piece.begin - source.begin) / from * to;
     out.offset = piece.offset / from * to;
     out.element = static_cast<uint8_t>(to);
-    pieces.push_back(out);
+    if (out.begin < target.end()) pieces.push_back(out);  // not the rest of an element that is cut off
   });
   memory.assign_pieces(target.buffer, pieces, target.end());
 }
