@@ -93,6 +93,18 @@ TEST_F(SymbolicMemoryTest, CastKeepsZeroAndUninitialized) {
   EXPECT_EQ(memory.digest(make_view<float>(target, 32, 8)).term, kZeroTerm);
 }
 
+TEST_F(SymbolicMemoryTest, TheRestOfACutElementMapsToNothing) {
+  const BufferId target = memory.allocate(32, true);
+  memory.assign(floats_at(0, 16), kValue);
+  View<float> source = floats_at(0, 2);
+  source.bytes += 2;
+  map_elements(memory, source, make_view<bf16>(target, 0, 2), [](Term t) { return t; });
+  ASSERT_EQ(memory.segments(target).size(), 2u);
+  EXPECT_EQ(memory.segments(target)[0].term, kValue);
+  EXPECT_EQ(memory.segments(target)[1].term, kZeroTerm);
+  EXPECT_EQ(memory.segments(target)[1].begin, 4u);
+}
+
 TEST_F(SymbolicMemoryTest, ElementwiseOperandsOfDifferentLengthsAreAnError) {
   const auto copy = [&](uint32_t from, uint32_t to) {
     map_elements(memory, floats_at(0, from), make_view<bf16>(1, 32, to), [](Term t) { return t; });
