@@ -1,8 +1,6 @@
 #include "impl/kernels/adam.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "impl/numerics/clones.h"
 #include "impl/runtime/symbolic/aligned_pieces.h"

@@ -100,20 +100,6 @@ class SymbolicMemory {
     return digest_of_pieces(operand);
   }
   bool tainted(const Operand& operand) const;
-  // Whether every element of the operand is one of `term`, at whatever offset.
-  bool holds(const Operand& operand, Term term) const {
-    if (operand.empty()) return true;
-    const Buffer& buffer = buffers_[operand.buffer];
-    const std::size_t i = find(buffer, operand.begin);
-    const Segment& only = buffer.segments[i];
-    const auto width = static_cast<uint32_t>(size_of(operand.dtype));
-    if (end_of(buffer, i) >= operand.end() && only.element == width &&
-        ((only.offset + operand.begin - only.begin) & (width - 1)) == 0) [[likely]]
-      return only.term == term;
-    bool all = true;
-    pieces(operand, [&](const Segment& piece, uint32_t) { all = all && piece.term == term; });
-    return all;
-  }
 
   // Overwrites the whole operand with one value; offset 0 is at the operand's begin.
   void assign(const Operand& operand, Term term, Label label = kNoLabel, uint8_t taint = 0) {
