@@ -266,6 +266,32 @@ void AllReduce::symbolic_collective(std::span<const void* const> ops, std::span<
   for (std::size_t r = 0; r < ops.size(); ++r) put(memories[r], as<AllReduce>(ops[r]).values, result);
 }
 
+namespace {
+
+template <class Op>
+bool is_in_place(const Op& op, int rank, int ranks) {
+  const auto shards = [&](const Operand& part, int n, uint32_t begin) {
+    const bool whole_shards = part.bytes == static_cast<uint32_t>(n) * op.own.bytes;
+    return whole_shards && (n == 0 || (part.buffer == op.own.buffer && part.begin == begin));
+  };
+  const uint32_t lower = static_cast<uint32_t>(rank) * op.own.bytes;
+  return lower <= op.own.begin && shards(op.before, rank, op.own.begin - lower) &&
+         shards(op.after, ranks - 1 - rank, op.own.end());
+}
+
+}  // namespace
+
+void check_layout(const OpType& type, const void* op, int rank, int ranks) {
+  const bool good = &type == &op_type<AllGather>()       ? is_in_place(as<AllGather>(op), rank, ranks)
+                    : &type == &op_type<ReduceScatter>() ? is_in_place(as<ReduceScatter>(op), rank, ranks)
+                                                         : true;
+  if (!good)
+    throw RuntimeError(Error::nccl_invalid_usage,
+                       std::string(type.name) + " of rank " + std::to_string(rank) +
+                           " is not in place: its own shard must lie at rank * count of one bucket of " +
+                           std::to_string(ranks) + " equal shards");
+}
+
 CollectiveCall describe_collective(const OpType& type, const void* op) {
   CollectiveCall call;
   call.type = &type;

@@ -3,8 +3,8 @@
 //
 // Ordering: ops on one stream run in order of launch; across streams only events order them. Ownership:
 // buffers live until `release`; ops and their scalars are copied at launch. Errors: every call throws
-// RuntimeError with CUDA's error name and then has enqueued nothing. Host threads: one thread drives one
-// rank.
+// RuntimeError with CUDA's error name and then has enqueued nothing. A rank belongs to the thread that runs its
+// body; what other threads of a process would do is asked for with `on_host_thread`.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,11 @@ struct Mark {
   uint64_t value = 0;
 };
 
+// Thrown by a world of ranks: every rank waits for a collective that cannot happen.
+struct Deadlock {
+  std::string who_waits_for_whom;
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -70,11 +75,18 @@ class Runtime {
   // Waits until the stream has produced the scalar (a float) and returns it.
   virtual HostScalar read(StreamId stream, const Operand& scalar, Site site = Site::here()) = 0;
 
-  virtual void begin_capture(StreamId stream, CaptureMode mode = CaptureMode::thread_local_,
-                             int host_thread = 0) = 0;
+  // The host thread of the rank that makes the calls from now on; 0 at first. A capture belongs to the thread
+  // that began it. Threads take turns; their calls never overlap.
+  virtual void on_host_thread(int thread) = 0;
+  // Sets the calling thread's own mode, which at first is global, and returns the old one: what the thread
+  // may do while captures are under way (cudaThreadExchangeStreamCaptureMode).
+  virtual CaptureMode exchange_capture_mode(CaptureMode mode) = 0;
+
+  virtual void begin_capture(StreamId stream, CaptureMode mode = CaptureMode::thread_local_) = 0;
   // Ends the capture and instantiates what was recorded.
-  virtual GraphId end_capture(StreamId stream, int host_thread = 0) = 0;
+  virtual GraphId end_capture(StreamId stream) = 0;
   virtual bool capturing(StreamId stream) const = 0;
+  // Into a capturing stream, a copy of the graph becomes part of the capture.
   virtual void launch_graph(StreamId stream, GraphId graph, Site site = Site::here()) = 0;
   virtual void destroy_graph(GraphId graph) = 0;
 

@@ -1,5 +1,6 @@
 // Stream capture, by the rules of CUDA: the numbers in comments are rules that conformance cases name.
 #include <algorithm>
+#include <utility>
 
 #include "impl/runtime/local/rank.h"
 
@@ -43,7 +44,37 @@ bool RankRuntime::capturing(StreamId stream) const {
   return streams_[stream].capture >= 0;
 }
 
-void RankRuntime::begin_capture(StreamId stream, CaptureMode mode, int host_thread) {
+void RankRuntime::on_host_thread(int thread) {
+  host_thread_ = thread;
+  const auto needed = static_cast<std::size_t>(thread) + 1;
+  if (thread_modes_.size() < needed) thread_modes_.resize(needed, CaptureMode::global);
+}
+
+CaptureMode RankRuntime::exchange_capture_mode(CaptureMode mode) {
+  return std::exchange(thread_modes_[static_cast<std::size_t>(host_thread_)], mode);
+}
+
+// Rules 11 to 13: whether the calling thread may make no potentially unsafe call because of this capture.
+bool RankRuntime::prohibits_unsafe_calls(const Capture& capture) const {
+  const CaptureMode mine = thread_modes_[static_cast<std::size_t>(host_thread_)];
+  if (!capture.graph || mine == CaptureMode::relaxed) return false;
+  if (capture.host_thread == host_thread_) return capture.mode != CaptureMode::relaxed;
+  return mine == CaptureMode::global && capture.mode == CaptureMode::global;
+}
+
+void RankRuntime::fail_if_prohibited(const char* what, const char* name) {
+  bool prohibited = false;
+  for (std::size_t c = 0; c < captures_.size(); ++c) {
+    if (!prohibits_unsafe_calls(captures_[c])) continue;
+    prohibited = true;
+    invalidate(static_cast<int>(c));
+  }
+  if (prohibited)  // rule 27
+    throw RuntimeError(Error::stream_capture_unsupported,
+                       std::string(what) + " of " + name + " during a capture");
+}
+
+void RankRuntime::begin_capture(StreamId stream, CaptureMode mode) {
   if (stream == 0)  // rule 1
     throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot capture");
   check_stream(stream);
@@ -53,7 +84,7 @@ void RankRuntime::begin_capture(StreamId stream, CaptureMode mode, int host_thre
   Capture capture;
   capture.origin = stream;
   capture.mode = mode;
-  capture.host_thread = host_thread;
+  capture.host_thread = host_thread_;
   captures_.push_back(std::move(capture));
   streams_[stream].capture = static_cast<int>(captures_.size()) - 1;
   streams_[stream].tail.clear();
@@ -73,6 +104,32 @@ void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op
   graph.edges.insert(graph.edges.end(), s.tail.begin(), s.tail.end());
   graph.nodes.push_back(node);
   s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
+}
+
+// The child begins after what the stream ends with, and what the stream does next follows all of the child.
+void RankRuntime::capture_graph(StreamId stream, const GraphExec& child) {
+  Stream& s = streams_[stream];
+  GraphExec& graph = *captures_[static_cast<std::size_t>(s.capture)].graph;
+  const auto first = static_cast<uint32_t>(graph.nodes.size());
+  std::vector<bool> is_last(child.nodes.size(), true);
+  for (const GraphNode& inner : child.nodes) {
+    GraphNode node = inner;
+    node.place = graph.storage.add(child.op(inner), inner.type->size);
+    node.first_edge = static_cast<uint32_t>(graph.edges.size());
+    for (const uint32_t earlier : child.after(inner)) {
+      is_last[earlier] = false;
+      graph.edges.push_back(first + earlier);
+    }
+    if (inner.num_edges == 0) {
+      graph.edges.insert(graph.edges.end(), s.tail.begin(), s.tail.end());
+      node.num_edges = static_cast<uint32_t>(s.tail.size());
+    }
+    graph.nodes.push_back(node);
+  }
+  if (child.nodes.empty()) return;
+  s.tail.clear();
+  for (uint32_t n = 0; n < is_last.size(); ++n)
+    if (is_last[n]) s.tail.push_back(first + n);
 }
 
 // Rule 20; while the capture lasts it is invalidated (rule 5).
@@ -130,7 +187,8 @@ std::string RankRuntime::unjoined_streams(int capture) const {
   return names;
 }
 
-GraphId RankRuntime::end_capture(StreamId stream, int host_thread) {
+GraphId RankRuntime::end_capture(StreamId stream) {
+  check_thread("end of a capture");
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
   const int index = streams_[stream].capture;
   if (index < 0)
@@ -145,7 +203,7 @@ GraphId RankRuntime::end_capture(StreamId stream, int host_thread) {
                                                             streams_[capture.origin].name + ", not on " +
                                                             streams_[stream].name);
   }
-  if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread)  // rule 3
+  if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread_)  // rule 3
     throw RuntimeError(Error::stream_capture_wrong_thread, "the capture was begun by another thread");
   const std::string unjoined = unjoined_streams(index);
   for (Stream& s : streams_) {

@@ -49,12 +49,16 @@ TEST_P(CaptureTest, EndFromAnotherThreadNeedsRelaxed) {
   world.run([](Runtime& rt) {
     const StreamId s = rt.create_stream("s");
     for (const CaptureMode mode : {CaptureMode::global, CaptureMode::thread_local_}) {
-      rt.begin_capture(s, mode, 1);
-      EXPECT_EQ(error_of([&] { rt.end_capture(s, 2); }), Error::stream_capture_wrong_thread);
-      EXPECT_NE(rt.end_capture(s, 1), 0);
+      rt.on_host_thread(1);
+      rt.begin_capture(s, mode);
+      rt.on_host_thread(2);
+      EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_wrong_thread);
+      rt.on_host_thread(1);
+      EXPECT_NE(rt.end_capture(s), 0);
     }
-    rt.begin_capture(s, CaptureMode::relaxed, 1);
-    EXPECT_NE(rt.end_capture(s, 2), 0);
+    rt.begin_capture(s, CaptureMode::relaxed);
+    rt.on_host_thread(2);
+    EXPECT_NE(rt.end_capture(s), 0);
   });
 }
 

@@ -11,13 +11,15 @@ namespace {
 constexpr std::size_t kQueueLimit = 512;
 }  // namespace
 
+thread_local const World* RankRuntime::world_running_here = nullptr;
+
 RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
   buffers_.resize(1);
   streams_.push_back({"legacy", StreamKind::blocking, -1, {}, nullptr});
 }
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
-  fail_if_allocation_is_prohibited("allocation", name);
+  fail_if_prohibited("allocation", name);
   buffers_.push_back({name, bytes, true});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
@@ -25,20 +27,10 @@ BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
                                                       : world_.host()[r].allocate(bytes, zeroed);
 }
 
-// Rule 27.
-void RankRuntime::fail_if_allocation_is_prohibited(const char* what, const char* name) {
-  for (std::size_t c = 0; c < captures_.size(); ++c)
-    if (captures_[c].graph && captures_[c].mode != CaptureMode::relaxed) {
-      invalidate(static_cast<int>(c));
-      throw RuntimeError(Error::stream_capture_unsupported,
-                         std::string(what) + " of " + name + " during a capture");
-    }
-}
-
 void RankRuntime::release(BufferId buffer) {
   if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
     throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
-  fail_if_allocation_is_prohibited("release", buffers_[buffer].name);
+  fail_if_prohibited("release", buffers_[buffer].name);
   wait_until([this] { return queue_.empty(); });  // what is queued may still use it
   ++releases_;
   buffers_[buffer].bytes = 0;
@@ -97,10 +89,20 @@ void RankRuntime::check_graph(GraphExec& graph) const {
   graph.checked = releases_;
 }
 
+void RankRuntime::fail_thread(const char* what) const {
+  throw RuntimeError(Error::illegal_state, std::string(what) +
+                                               " by another thread than the one that runs the rank; threads take "
+                                               "turns through on_host_thread");
+}
+
 void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Site site) {
   check_stream(stream);
-  // Rule 56: a collective of no elements is nothing at all.
-  if (type.collective() && describe_collective(type, op).count == 0) return;
+  if (type.collective()) {
+    check_thread(type.name);
+    // Rule 56: a collective of no elements is nothing at all.
+    if (describe_collective(type, op).count == 0) return;
+    check_layout(type, op, rank_, world_size());
+  }
   streams_[stream].last = &type;
   if (streams_[stream].capture >= 0) {
     capture_op(stream, type, op, site);
@@ -143,12 +145,14 @@ void RankRuntime::wait(StreamId stream, EventId event, Site site) {
 }
 
 void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
+  check_thread("launch of a graph");
   check_stream(stream);
   if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
     throw RuntimeError(Error::invalid_value, "launch of a graph that does not exist");
-  if (streams_[stream].capture >= 0)
-    fail_in_capture(stream, Error::stream_capture_unsupported,
-                    "a graph launched into a capturing stream is not offered");
+  if (streams_[stream].capture >= 0) {
+    capture_graph(stream, *graphs_[graph - 1u]);
+    return;
+  }
   check_graph(*graphs_[graph - 1u]);
   push(QueueItem::Kind::graph, stream, site).value = graph;
 }

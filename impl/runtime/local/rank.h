@@ -35,8 +35,10 @@ class RankRuntime : public Runtime {
   void synchronize(EventId event) override;
   void synchronize_stream(StreamId stream) override;
   HostScalar read(StreamId stream, const Operand& scalar, Site site) override;
-  void begin_capture(StreamId stream, CaptureMode mode, int host_thread) override;
-  GraphId end_capture(StreamId stream, int host_thread) override;
+  void on_host_thread(int thread) override;
+  CaptureMode exchange_capture_mode(CaptureMode mode) override;
+  void begin_capture(StreamId stream, CaptureMode mode) override;
+  GraphId end_capture(StreamId stream) override;
   bool capturing(StreamId stream) const override;
   void launch_graph(StreamId stream, GraphId graph, Site site) override;
   void destroy_graph(GraphId graph) override;
@@ -50,6 +52,8 @@ class RankRuntime : public Runtime {
   friend class Drain;
   friend class FifoDrain;
   friend class SeededDrain;
+
+  static thread_local const World* world_running_here;
 
   struct Capture {
     std::unique_ptr<GraphExec> graph = std::make_unique<GraphExec>();
@@ -83,6 +87,7 @@ class RankRuntime : public Runtime {
     return storage_.at(item.value);
   }
   void capture_op(StreamId stream, const OpType& type, const void* op, Site site);
+  void capture_graph(StreamId stream, const GraphExec& child);
   bool is_allocated(const Operand& operand) const {
     return operand.buffer < buffers_.size() &&
            uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes;
@@ -99,7 +104,8 @@ class RankRuntime : public Runtime {
   bool any_blocking_stream_captures() const;
   void invalidate(int capture);
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
-  void fail_if_allocation_is_prohibited(const char* what, const char* name);
+  bool prohibits_unsafe_calls(const Capture& capture) const;
+  void fail_if_prohibited(const char* what, const char* name);
   // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
   template <class Condition>
   void wait_until(Condition condition) {
@@ -107,6 +113,11 @@ class RankRuntime : public Runtime {
     waiting_for_ = condition;
     fiber_->leave();
   }
+  // Rules 38 and 54: graphs and communicators are for one thread at a time, here the one that runs the world.
+  void check_thread(const char* what) const {
+    if (world_running_here != &world_) fail_thread(what);
+  }
+  [[noreturn]] void fail_thread(const char* what) const;
   void fail_if_captured(const Event& event, const char* what);
   void join_capture(StreamId stream, const Event& event);
   std::string unjoined_streams(int capture) const;
@@ -117,6 +128,8 @@ class RankRuntime : public Runtime {
   std::vector<Stream> streams_;
   std::vector<Event> events_;
   std::vector<Capture> captures_;
+  std::vector<CaptureMode> thread_modes_ = {CaptureMode::global};  // by host thread
+  int host_thread_ = 0;
   std::vector<std::unique_ptr<GraphExec>> graphs_;
   uint32_t records_ = 0;
   uint64_t issued_ = 0;    // items queued so far

@@ -1,5 +1,7 @@
 #include "impl/runtime/local/world.h"
 
+#include <utility>
+
 #include "impl/runtime/local/rank.h"
 
 namespace gatherfuzz {
@@ -29,13 +31,16 @@ void World::run(const std::function<void(Runtime&)>& body) {
     r->fiber_ = std::make_unique<Fiber>([r, &body] { body(*r); });
     r->waiting_for_ = nullptr;
   }
+  const World* outer = std::exchange(RankRuntime::world_running_here, this);
   try {
     run_to_the_end();
   } catch (...) {
     unwind();
+    RankRuntime::world_running_here = outer;
     throw;
   }
   unwind();
+  RankRuntime::world_running_here = outer;
 }
 
 void World::run_to_the_end() {

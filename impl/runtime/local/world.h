@@ -67,10 +67,6 @@ class Interposer {
   virtual bool honours_wait(int rank, const OpType* what, bool capturing) = 0;
 };
 
-// Every rank waits for a collective that cannot happen.
-struct Deadlock {
-  std::string who_waits_for_whom;
-};
 // The run used up its budget of ops.
 struct OutOfBudget {};
 

@@ -1,0 +1,287 @@
+// What a graph keeps, what it looks up at replay, and how its launches are ordered: rules 34 to 38; and graphs
+// inside graphs.
+#include <thread>
+
+#include "properties/conformance/trial.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+void scalars_are_frozen(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s");
+  AddTo op{x, 1};
+  rt.begin_capture(s);
+  rt.launch(s, op);
+  op.value = 100;
+  static_cast<Operand&>(op.target) = y;
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.launch_graph(s, graph);
+  t.holds(2, "x, at the captured address, by the captured scalar", s, x);
+  t.holds(0, "y", s, y);
+}
+
+void content_is_read_at_replay(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.launch(s, SetTo{x, 1});
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, y, 0});
+  const GraphId graph = rt.end_capture(s);
+  for (int value = 2; value < 5; ++value) {
+    rt.launch(s, SetTo{x, value});
+    rt.launch_graph(s, graph);
+    t.holds(3 * value, "y", s, y);
+  }
+}
+
+void released_memory(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{x, 1});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.release(x.buffer);
+  t.fails(Error::illegal_address, "a replay", [&] { rt.launch_graph(s, graph); });
+}
+
+// The prior work of the stream, the launch before, and one from another stream.
+void launches_are_ordered(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, x, 1});
+  rt.launch(s, TripleAdd{x, x, 2});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  rt.launch_graph(s, graph);      // 14
+  rt.launch_graph(other, graph);  // 131, though no event orders it
+  rt.launch(other, TripleAdd{x, x, 0});
+  t.holds(393, "x", other, x);
+}
+
+void whole_graph(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId fork = rt.create_event(), join = rt.create_event();
+  rt.begin_capture(s);
+  rt.record(fork, s);
+  rt.wait(side, fork);
+  rt.launch(s, TripleAdd{x, x, 1});
+  rt.launch(side, TripleAdd{y, y, 2});
+  rt.record(join, side);
+  rt.wait(s, join);
+  const GraphId graph = rt.end_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  rt.launch(s, SetTo{y, 1});
+  rt.launch_graph(s, graph);
+  rt.launch(s, TripleAdd{x, x, 0});
+  rt.launch(s, TripleAdd{y, y, 0});
+  t.holds(12, "x, by all branches between the work before and after", s, x);
+  t.holds(15, "y", s, y);
+}
+
+void branches_are_not_ordered(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId fork = rt.create_event(), join = rt.create_event();
+  rt.begin_capture(s);
+  rt.record(fork, s);
+  rt.wait(side, fork);
+  rt.launch(s, SetTo{x, 1});
+  rt.launch(side, SetTo{x, 2});
+  rt.record(join, side);
+  rt.wait(s, join);
+  rt.launch(s, TripleAdd{x, x, 0});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  t.ends_with_any({3, 6}, "x, by two branches", x);
+}
+
+// Streams that were captured are not waited for by a replay: it is launched into one stream alone.
+void captured_stream_is_not_ordered(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId fork = rt.create_event(), join = rt.create_event();
+  rt.begin_capture(s);
+  rt.record(fork, s);
+  rt.wait(side, fork);
+  rt.launch(side, SetTo{x, 1});
+  rt.record(join, side);
+  rt.wait(s, join);
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.launch(side, SetTo{x, 2});
+  t.ends_with_any({1, 2}, "x, by a replay in s and work in side", x);
+}
+
+void two_graphs_are_not_ordered(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  GraphId graphs[2];
+  for (const int g : {0, 1}) {
+    rt.begin_capture(s);
+    rt.launch(s, SetTo{x, g + 1});
+    graphs[g] = rt.end_capture(s);
+  }
+  rt.launch_graph(s, graphs[0]);
+  rt.launch_graph(other, graphs[1]);
+  t.ends_with_any({1, 2}, "x, by two graphs in two streams", x);
+}
+
+void two_threads(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{x, 1});
+  const GraphId graph = rt.end_capture(s);
+  std::thread([&] {
+    t.fails(Error::illegal_state, "a launch by a second thread", [&] { rt.launch_graph(s, graph); });
+  }).join();
+  rt.launch_graph(s, graph);
+  t.holds(1, "x", s, x);
+}
+
+void result_after_the_next_replay(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> step = t.value(), loss = t.value(), kept = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{step, 1});
+  rt.launch(s, TripleAdd{step, loss, 0});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.launch(s, TripleAdd{loss, kept, 0});  // a copy, taken before the next replay
+  rt.launch_graph(s, graph);
+  t.holds(6, "the result, which is the second replay's", s, loss);
+  t.holds(9, "what was copied out after the first", s, kept);
+}
+
+void child(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, x, 1});
+  const GraphId inner = rt.end_capture(s);
+  rt.begin_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  t.succeeds("launch of a graph into a capturing stream", [&] { rt.launch_graph(s, inner); });
+  rt.launch(s, TripleAdd{x, x, 2});
+  GraphId outer = 0;
+  t.succeeds("the end", [&] { outer = rt.end_capture(s); });
+  t.holds(0, "x, which nothing wrote", s, x);
+  rt.launch_graph(s, outer);
+  t.holds(14, "x", s, x);
+  rt.launch_graph(s, inner);
+  t.holds(43, "x by the inner graph alone", s, x);
+}
+
+void child_is_a_copy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, x, 1});
+  const GraphId inner = rt.end_capture(s);
+  rt.begin_capture(s);
+  rt.launch_graph(s, inner);
+  rt.launch_graph(s, inner);
+  const GraphId outer = rt.end_capture(s);
+  rt.destroy_graph(inner);
+  rt.launch_graph(s, outer);
+  rt.launch_graph(s, outer);
+  t.holds(40, "x", s, x);
+}
+
+// What follows a child follows all of its branches; what precedes it precedes all of them.
+void child_with_branches(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId fork = rt.create_event(), join = rt.create_event();
+  rt.begin_capture(s);
+  rt.record(fork, s);
+  rt.wait(side, fork);
+  rt.launch(s, TripleAdd{x, x, 1});
+  rt.launch(side, TripleAdd{y, y, 1});
+  rt.record(join, side);
+  rt.wait(s, join);
+  const GraphId inner = rt.end_capture(s);
+  rt.begin_capture(side);
+  rt.launch(side, SetTo{x, 1});
+  rt.launch(side, SetTo{y, 2});
+  rt.launch_graph(side, inner);
+  rt.launch(side, TripleAdd{x, x, 0});
+  rt.launch(side, TripleAdd{y, y, 0});
+  const GraphId outer = rt.end_capture(side);
+  rt.launch_graph(s, outer);
+  t.holds(12, "x", s, x);
+  t.holds(21, "y", s, y);
+}
+
+void empty_graph(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  const GraphId empty = rt.end_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  t.succeeds("launch of an empty graph", [&] { rt.launch_graph(s, empty); });
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, x, 1});
+  t.succeeds("its launch into a capture", [&] { rt.launch_graph(s, empty); });
+  rt.launch(s, TripleAdd{x, x, 2});
+  const GraphId outer = rt.end_capture(s);
+  rt.launch_graph(s, outer);
+  t.holds(14, "x", s, x);
+}
+
+void destroyed_in_flight(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{x, 1});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.destroy_graph(graph);
+  t.holds(1, "x", s, x);
+}
+
+}  // namespace
+
+std::span<const Case> replay_cases() {
+  static constexpr Case kCases[] = {
+      {"rule 34", "scalars and addresses are frozen at capture", scalars_are_frozen},
+      {"rule 35", "what addresses point to is read at replay", content_is_read_at_replay},
+      {"rule 35", "a replay over released memory", released_memory, Case::Kind::undefined},
+      {"rule 36", "launches of one graph are ordered, also from two streams", launches_are_ordered},
+      {"rule 36", "a launch is ordered after prior work of its stream", whole_graph},
+      {"rule 36", "a graph destroyed in flight completes", destroyed_in_flight},
+      {"rule 37", "branches of a graph are ordered by edges alone", branches_are_not_ordered},
+      {"rule 37", "a replay is not ordered with the streams that were captured", captured_stream_is_not_ordered},
+      {"rule 37", "two graphs in two streams are not ordered", two_graphs_are_not_ordered},
+      {"rule 38", "a graph is used by two threads at once", two_threads, Case::Kind::undefined},
+      {"replay", "a result read after the next replay is the next one's", result_after_the_next_replay},
+      {"replay", "an empty graph orders nothing and does nothing", empty_graph},
+      {"child", "a graph launched into a capturing stream becomes a child", child},
+      {"child", "a child is a copy that outlives its graph", child_is_a_copy},
+      {"child", "a child is ordered as a whole", child_with_branches},
+  };
+  return kCases;
+}
+
+}  // namespace gatherfuzz

@@ -1,0 +1,189 @@
+// Streams, the legacy stream and events outside of captures and beside them: rules 21, 22 and 24.
+#include "properties/conformance/trial.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr Error kImplicit = Error::stream_capture_implicit;
+
+void synchronize_capturing(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  rt.begin_capture(s);
+  rt.launch(other, AddTo{x, 1});
+  t.succeeds("synchronization of another stream", [&] { rt.synchronize_stream(other); });
+  t.fails(Error::stream_capture_unsupported, "synchronization of the capturing stream",
+          [&] { rt.synchronize_stream(s); });
+  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
+  t.succeeds("synchronization after the end", [&] { rt.synchronize_stream(s); });
+}
+
+void legacy_beside_non_blocking(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(0, AddTo{x, 1});
+  t.is(false, "the legacy stream captures", rt.capturing(0));
+  t.succeeds("the end", [&] { rt.end_capture(s); });
+  t.holds(1, "x", 0, x);
+}
+
+void legacy_beside_blocking(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking);
+  rt.begin_capture(s);
+  t.fails(kImplicit, "a launch on the legacy stream", [&] { rt.launch(0, AddTo{x, 1}); });
+  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
+  rt.launch(0, AddTo{x, 2});
+  t.holds(2, "x", 0, x);
+}
+
+void asking_the_legacy_stream(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking);
+  rt.begin_capture(s);
+  t.fails(kImplicit, "whether the legacy stream captures", [&] { static_cast<void>(rt.capturing(0)); });
+  t.succeeds("a launch on the capturing stream", [&] { rt.launch(s, AddTo{x, 1}); });
+  GraphId graph = 0;
+  t.succeeds("the end", [&] { graph = rt.end_capture(s); });
+  rt.launch_graph(s, graph);
+  t.holds(1, "x", s, x);
+}
+
+void legacy_cannot_join(Trial& t) {
+  Runtime& rt = t.rt;
+  const StreamId s = rt.create_stream("s");
+  const EventId e = rt.create_event();
+  rt.begin_capture(s);
+  rt.record(e, s);
+  t.fails(kImplicit, "wait of the legacy stream for a captured event", [&] { rt.wait(0, e); });
+  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
+}
+
+// The legacy stream waits for blocking streams and they for it.
+void legacy_orders_blocking(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId a = rt.create_stream("a", StreamKind::blocking), b = rt.create_stream("b", StreamKind::blocking);
+  rt.launch(a, SetTo{x, 1});
+  rt.launch(0, TripleAdd{x, x, 1});
+  rt.launch(b, TripleAdd{x, x, 2});
+  rt.synchronize_stream(b);
+  t.holds(14, "x", b, x);
+}
+
+void legacy_and_non_blocking(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.launch(s, SetTo{x, 1});
+  rt.launch(0, SetTo{x, 2});
+  t.ends_with_any({1, 2}, "x, by two streams that nothing orders", x);
+}
+
+// A graph launched into the legacy stream is ordered as any work there.
+void graph_in_the_legacy_stream(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking);
+  rt.begin_capture(s);
+  rt.launch(s, TripleAdd{x, x, 1});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  rt.launch_graph(0, graph);
+  rt.launch(s, TripleAdd{x, x, 2});
+  t.holds(14, "x", s, x);
+}
+
+void unrecorded_is_complete(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  const EventId e = rt.create_event();
+  rt.launch(s, AddTo{x, 1});
+  t.is(true, "an event that was never recorded is complete", rt.query(e));
+  t.succeeds("synchronization with it", [&] { rt.synchronize(e); });
+  t.succeeds("wait for it", [&] { rt.wait(s, e); });
+  rt.launch(s, TripleAdd{x, x, 0});
+  t.holds(3, "x", s, x);
+}
+
+void synchronize_waits(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  const EventId e = rt.create_event();
+  for (int i = 1; i <= 3; ++i) {
+    rt.launch(s, AddTo{x, 1});
+    rt.record(e, s);
+    rt.synchronize(e);
+    t.is(true, "the event is complete", rt.query(e));
+    rt.launch(other, AddTo{x, 1});
+    t.holds(2 * i, "x", other, x);
+  }
+}
+
+// A wait binds to the latest record at its own time; later records do not move it.
+void wait_binds(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId e = rt.create_event();
+  rt.launch(s, SetTo{x, 1});
+  rt.record(e, s);
+  rt.wait(side, e);
+  rt.launch(s, TripleAdd{x, y, 0});
+  rt.record(e, s);
+  rt.launch(side, AddTo{x, 1});  // follows the first record alone
+  t.ends_with_any({3, 6}, "y, read beside the write that follows the first record", y);
+}
+
+void record_overwrites(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  const EventId e = rt.create_event();
+  rt.record(e, s);
+  rt.launch(s, SetTo{x, 1});
+  rt.record(e, s);
+  rt.wait(side, e);
+  rt.launch(side, TripleAdd{x, x, 1});
+  t.holds(4, "x", side, x);
+}
+
+void without_a_wait(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side");
+  rt.launch(s, SetTo{x, 1});
+  rt.launch(side, SetTo{x, 2});
+  t.ends_with_any({1, 2}, "x, by two streams that nothing orders", x);
+}
+
+}  // namespace
+
+std::span<const Case> stream_cases() {
+  static constexpr Case kCases[] = {
+      {"rule 21", "a capturing stream cannot be synchronized", synchronize_capturing},
+      {"rule 22", "the legacy stream beside a capture of a non-blocking stream", legacy_beside_non_blocking},
+      {"rule 22", "the legacy stream beside a capture of a blocking stream", legacy_beside_blocking},
+      {"rule 22", "asking the legacy stream invalidates nothing", asking_the_legacy_stream},
+      {"rule 22", "the legacy stream cannot join a capture", legacy_cannot_join},
+      {"rule 22", "the legacy stream and blocking streams order each other", legacy_orders_blocking},
+      {"rule 22", "the legacy stream and non-blocking streams do not", legacy_and_non_blocking},
+      {"rule 22", "a graph in the legacy stream is ordered with blocking streams", graph_in_the_legacy_stream},
+      {"rule 24", "an event that was never recorded is complete", unrecorded_is_complete},
+      {"rule 24", "the host waits for what was recorded", synchronize_waits},
+      {"rule 24", "a wait binds to the latest record at the time of the call", wait_binds},
+      {"rule 24", "a record overwrites the one before", record_overwrites},
+      {"rule 24", "without a wait nothing orders two streams", without_a_wait},
+  };
+  return kCases;
+}
+
+}  // namespace gatherfuzz
