@@ -292,6 +292,12 @@ void check_layout(const OpType& type, const void* op, int rank, int ranks) {
                            std::to_string(ranks) + " equal shards");
 }
 
+CollectiveRanges collective_ranges(const OpType& type, const void* op) {
+  if (&type == &op_type<AllGather>()) return {as<AllGather>(op).own, whole(as<AllGather>(op))};
+  if (&type == &op_type<ReduceScatter>()) return {as<ReduceScatter>(op).own, whole(as<ReduceScatter>(op))};
+  return {as<AllReduce>(op).values, as<AllReduce>(op).values};
+}
+
 CollectiveCall describe_collective(const OpType& type, const void* op) {
   CollectiveCall call;
   call.type = &type;

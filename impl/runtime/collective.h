@@ -53,6 +53,13 @@ ReduceScatter reduce_scatter_in_place(const Operand& bucket, int rank, int ranks
 // the one overlap of source and target that is defined (in place; rule 55).
 void check_layout(const OpType& type, const void* op, int rank, int ranks);
 
+// The memory of a collective: the own shard and the whole bucket. Of an all-reduce both are all of it.
+struct CollectiveRanges {
+  Operand own;
+  Operand whole;
+};
+CollectiveRanges collective_ranges(const OpType& type, const void* op);
+
 // What every rank must agree on.
 struct CollectiveCall {
   const OpType* type = nullptr;

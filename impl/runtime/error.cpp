@@ -12,6 +12,8 @@ const char* error_name(Error error) {
       return "cudaErrorIllegalState";
     case Error::illegal_address:
       return "cudaErrorIllegalAddress";
+    case Error::not_supported:
+      return "cudaErrorNotSupported";
     case Error::stream_capture_unsupported:
       return "cudaErrorStreamCaptureUnsupported";
     case Error::stream_capture_invalidated:

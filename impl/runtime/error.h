@@ -11,6 +11,7 @@ enum class Error {
   invalid_resource_handle = 400,
   illegal_state = 401,
   illegal_address = 700,
+  not_supported = 801,
   stream_capture_unsupported = 900,
   stream_capture_invalidated = 901,
   stream_capture_merge = 902,
