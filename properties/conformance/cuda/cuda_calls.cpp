@@ -141,16 +141,16 @@ void DeviceInt::set(int value) {
   cudaGetLastError();
 }
 
-Buffer::Buffer(MemoryKind kind, size_t bytes) : kind_(kind) {
+Buffer::Buffer(BufferKind kind, size_t bytes) : kind_(kind) {
   cudaError_t made = cudaSuccess;
-  if (kind == MemoryKind::device) made = cudaMalloc(&at_, bytes);
-  if (kind == MemoryKind::pinned) made = cudaMallocHost(&at_, bytes);
-  if (kind == MemoryKind::managed) made = cudaMallocManaged(&at_, bytes, cudaMemAttachGlobal);
+  if (kind == BufferKind::device) made = cudaMalloc(&at_, bytes);
+  if (kind == BufferKind::pinned) made = cudaMallocHost(&at_, bytes);
+  if (kind == BufferKind::managed) made = cudaMallocManaged(&at_, bytes, cudaMemAttachGlobal);
   if (made != cudaSuccess) at_ = nullptr;
 }
 
 Buffer::~Buffer() {
-  if (kind_ == MemoryKind::pinned) {
+  if (kind_ == BufferKind::pinned) {
     cudaFreeHost(at_);
   } else {
     cudaFree(at_);

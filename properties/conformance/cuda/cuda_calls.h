@@ -69,11 +69,11 @@ class DeviceInt {
   int* at_ = nullptr;
 };
 
-enum class MemoryKind { device, pinned, managed };
+enum class BufferKind { device, pinned, managed };
 
 class Buffer {
  public:
-  Buffer(MemoryKind kind, size_t bytes);
+  Buffer(BufferKind kind, size_t bytes);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -83,7 +83,7 @@ class Buffer {
   }
 
  private:
-  MemoryKind kind_;
+  BufferKind kind_;
   void* at_ = nullptr;
 };
 
