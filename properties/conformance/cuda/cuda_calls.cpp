@@ -190,7 +190,10 @@ Graph capture(Observations& o, cudaStream_t stream, const std::function<cudaErro
   const cudaError_t worked = work();
   const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
   expect_ok(o, "capture", first_error({begun, worked, ended}));
-  return Graph(graph);
+  Graph captured(graph);
+  // Without all of its work a graph might use memory that it failed to allocate.
+  if (worked != cudaSuccess) captured.destroy();
+  return captured;
 }
 
 std::string node_kinds(cudaGraph_t graph) {

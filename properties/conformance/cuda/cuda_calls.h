@@ -117,7 +117,7 @@ class Exec {
   cudaGraphExec_t exec_ = nullptr;
 };
 
-// Captures what `work` enqueues in `stream`; one observation: no error.
+// Captures what `work` enqueues in `stream`; one observation: no error. Null after an error.
 Graph capture(Observations& o, cudaStream_t stream, const std::function<cudaError_t()>& work,
               cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal);
 
