@@ -11,6 +11,9 @@ class Simulator : public Machine {
   explicit Simulator(WorldOptions options) : world_(std::move(options)) {}
 
   void run(const std::function<void(Runtime&)>& body) override { world_.run(body); }
+  float read(int rank, const View<float>& view) override {
+    return *world_.host().at(static_cast<std::size_t>(rank)).in<float>(view);
+  }
   bool holds(int rank, const View<float>& view, int value) override {
     return gatherfuzz::holds(world_, rank, view, value);
   }

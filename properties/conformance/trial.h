@@ -26,6 +26,8 @@ class Machine {
   virtual ~Machine() = default;
   // Runs `body` as every rank's host code until all work has ended. Throws what it throws, and Deadlock.
   virtual void run(const std::function<void(Runtime&)>& body) = 0;
+  // The first element; only where memory holds numbers.
+  virtual float read(int rank, const View<float>& view) = 0;
   // Whether every element holds the integer. Nothing may be running that writes it.
   virtual bool holds(int rank, const View<float>& view, int value) = 0;
   // False where memory holds terms: averages and maxima are no integers then.

@@ -1,0 +1,36 @@
+# CUDA, where nvcc is found: kernels for Hopper (sm_90a), NCCL and cuBLAS. Everything else builds without it.
+# Sanitizer builds leave it out, since their compiler is not the one that nvcc drives.
+find_program(GATHERFUZZ_NVCC nvcc HINTS /usr/local/cuda/bin)
+set(GATHERFUZZ_CUDA OFF)
+if(GATHERFUZZ_NVCC AND NOT GATHERFUZZ_SANITIZE)
+  set(GATHERFUZZ_CUDA ON)
+endif()
+if(GATHERFUZZ_GPU_ONLY AND NOT GATHERFUZZ_CUDA)
+  message(FATAL_ERROR "GATHERFUZZ_GPU_ONLY needs nvcc, in PATH or in /usr/local/cuda/bin")
+endif()
+if(GATHERFUZZ_CUDA)
+  set(CMAKE_CUDA_COMPILER ${GATHERFUZZ_NVCC})
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+  set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+  set(CMAKE_CUDA_STANDARD 20)
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
+  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+endif()
+
+# Sources that call CUDA. An object library: kernels register themselves, so every object must be linked.
+function(gatherfuzz_cuda_layer name)
+  cmake_parse_arguments(LAYER "" "" "FOLDERS;DEPENDS" ${ARGN})
+  set(sources)
+  foreach(folder ${LAYER_FOLDERS})
+    file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
+    list(APPEND sources ${all})
+  endforeach()
+  add_library(gatherfuzz_${name} OBJECT ${sources})
+  target_include_directories(gatherfuzz_${name} SYSTEM PRIVATE ${NCCL_INCLUDE})
+  # No contraction, as on the host, so that results compare bit for bit.
+  target_compile_options(gatherfuzz_${name} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-ffp-contract=off>")
+  target_link_libraries(gatherfuzz_${name} PUBLIC ${LAYER_DEPENDS} CUDA::cudart_static CUDA::cublas ${NCCL_LIBRARY})
+endfunction()
