@@ -52,7 +52,7 @@ cudaGraphNodeType kind_of(cudaGraphNode_t node) {
 }
 
 void require(const char* what, cudaError_t made) {
-  if (made != cudaSuccess) throw std::runtime_error(std::string("no ") + what + ": " + name(made));
+  if (made != cudaSuccess) throw std::runtime_error(std::string("cannot make ") + what + ": " + name(made));
 }
 
 std::string outcome(const std::string& call, const std::string& status, const std::string& end) {
