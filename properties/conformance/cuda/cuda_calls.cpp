@@ -1,6 +1,7 @@
 #include "properties/conformance/cuda/cuda_calls.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -50,6 +51,10 @@ cudaGraphNodeType kind_of(cudaGraphNode_t node) {
   return kind;
 }
 
+void require(const char* what, cudaError_t made) {
+  if (made != cudaSuccess) throw std::runtime_error(std::string("cannot make ") + what + ": " + name(made));
+}
+
 std::string outcome(const std::string& call, const std::string& status, const std::string& end) {
   return call + ", the capture is " + status + " and ends with " + end;
 }
@@ -91,7 +96,7 @@ cudaError_t first_error(std::initializer_list<cudaError_t> results) {
 }
 
 Stream::Stream(unsigned flags, int priority) {
-  if (cudaStreamCreateWithPriority(&stream_, flags, priority) != cudaSuccess) stream_ = nullptr;
+  require("a stream", cudaStreamCreateWithPriority(&stream_, flags, priority));
 }
 
 Stream::~Stream() {
@@ -108,7 +113,7 @@ Stream::~Stream() {
 }
 
 Event::Event() {
-  if (cudaEventCreate(&event_) != cudaSuccess) event_ = nullptr;
+  require("an event", cudaEventCreate(&event_));
 }
 
 Event::~Event() {
@@ -117,7 +122,7 @@ Event::~Event() {
 }
 
 DeviceInt::DeviceInt() {
-  if (cudaMalloc(reinterpret_cast<void**>(&at_), sizeof(int)) != cudaSuccess) at_ = nullptr;
+  require("device memory", cudaMalloc(reinterpret_cast<void**>(&at_), sizeof(int)));
   set(0);
 }
 
@@ -142,11 +147,10 @@ void DeviceInt::set(int value) {
 }
 
 Buffer::Buffer(BufferKind kind, size_t bytes) : kind_(kind) {
-  cudaError_t made = cudaSuccess;
-  if (kind == BufferKind::device) made = cudaMalloc(&at_, bytes);
-  if (kind == BufferKind::pinned) made = cudaMallocHost(&at_, bytes);
-  if (kind == BufferKind::managed) made = cudaMallocManaged(&at_, bytes, cudaMemAttachGlobal);
-  if (made != cudaSuccess) at_ = nullptr;
+  if (kind == BufferKind::device) require("device memory", cudaMalloc(&at_, bytes));
+  if (kind == BufferKind::pinned) require("pinned memory", cudaMallocHost(&at_, bytes));
+  if (kind == BufferKind::managed)
+    require("managed memory", cudaMallocManaged(&at_, bytes, cudaMemAttachGlobal));
 }
 
 Buffer::~Buffer() {

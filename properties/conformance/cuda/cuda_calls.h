@@ -2,13 +2,14 @@
 //
 // An owner's destructor waits for the work of its streams and ends a capture that is left, so that one fact
 // cannot disturb the next. Owners are made before a capture begins: making one may be prohibited in it.
-// A call that fails while an owner is made leaves it null, and each use then reports an error.
+// One that cannot be made throws: a kernel given no memory would leave an error that lasts.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "properties/conformance/observations.h"
@@ -89,6 +90,7 @@ class Buffer {
 
 class Graph {
  public:
+  // Takes what a capture or a call made; null owns nothing.
   explicit Graph(cudaGraph_t graph = nullptr) : graph_(graph) {}
   Graph(Graph&& other) : graph_(other.graph_) { other.graph_ = nullptr; }
   ~Graph() { destroy(); }
@@ -129,7 +131,7 @@ int edge_count(cudaGraph_t graph);
 
 std::string capture_status(cudaStream_t stream);  // "none", "active", "invalidated", else an error's name
 
-// `other` becomes part of the capture (or waits for the work) of `origin`; and back.
+// `other` waits for the work of `origin`, and so becomes part of its capture.
 cudaError_t fork(cudaStream_t origin, cudaEvent_t event, cudaStream_t other);
 
 // What happens to a call, and to a capture of one kernel that goes on meanwhile in a new stream.
