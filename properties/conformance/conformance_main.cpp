@@ -62,20 +62,27 @@ int run_cases(const Options& options, Report& report) {
   return cases;
 }
 
+Observations observe(const Fact& fact, int falsified) {
+  Observations observations(falsified);
+  try {
+    fact.body(observations);
+  } catch (const std::exception& error) {
+    observations.expect("the fact", "runs to its end", error.what());
+  }
+  return observations;
+}
+
 int run_facts(const Options& options, Report& report) {
   int facts = 0;
   for (const Fact& fact : all_facts()) {
     if (!wanted(options, fact.rule, fact.name)) continue;
     ++facts;
-    Observations observations;
-    fact.body(observations);
+    const Observations observations = observe(fact, -1);
     std::vector<std::string> details = observations.differences();
     // Each observation must be able to fail.
-    for (int i = 0; details.empty() && i < observations.count(); ++i) {
-      Observations falsified(i);
-      fact.body(falsified);
-      if (falsified.differences().empty()) details.push_back("observation " + std::to_string(i) + " cannot fail");
-    }
+    for (int i = 0; details.empty() && i < observations.count(); ++i)
+      if (observe(fact, i).differences().empty())
+        details.push_back("observation " + std::to_string(i) + " cannot fail");
     report.line(fact.rule, fact.name, details.empty() ? "seen on the GPU" : "DIFFERS", details);
   }
   return facts;
@@ -110,8 +117,8 @@ int run(const Options& options) {
   }
   std::printf("%s\n", describe_gpu().c_str());
   Report report;
-  const int cases = run_cases(options, report);
   const int facts = run_facts(options, report);
+  const int cases = run_cases(options, report);
   if (options.only.empty()) run_programs(options, report);
   std::printf("conformance: %d cases, %d facts, %d differ\n", cases, facts, report.wrong());
   return report.wrong() == 0 && cases + facts > 0 ? 0 : 1;

@@ -67,7 +67,8 @@ MakeMachine gpu() {
 
 std::vector<Fact> all_facts() {
   std::vector<Fact> all;
-  for (const auto& table : {event_facts(), memory_facts(), graph_facts(), library_facts()})
+  // What a library does at its first use is seen once a process.
+  for (const auto& table : {library_facts(), event_facts(), memory_facts(), graph_facts()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }
