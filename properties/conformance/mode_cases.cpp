@@ -117,6 +117,27 @@ void two_captures_at_once(Trial& t) {
   t.fails(kInvalidated, "the end of the other thread's global capture", [&] { rt.end_capture(s); });
 }
 
+// The end of a capture instantiates the graph, which is prohibited while another capture lasts.
+void instantiation(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  rt.begin_capture(s);
+  rt.begin_capture(other);
+  rt.launch(other, AddTo{x, 1});
+  t.fails(kUnsupported, "the end of a capture during another", [&] { rt.end_capture(other); });
+  t.is(false, "its stream captures", rt.capturing(other));
+  t.fails(kInvalidated, "the end of the other", [&] { rt.end_capture(s); });
+  rt.begin_capture(s, CaptureMode::relaxed);
+  rt.begin_capture(other);
+  rt.launch(other, AddTo{x, 1});
+  GraphId graph = 0;
+  t.succeeds("the end of a capture during a relaxed one", [&] { graph = rt.end_capture(other); });
+  t.succeeds("the end of the relaxed one", [&] { rt.end_capture(s); });
+  rt.launch_graph(s, graph);
+  t.holds(1, "x", s, x);
+}
+
 void once_at_capture(Trial& t) {
   Runtime& rt = t.rt;
   const View<float> x = t.value();
@@ -144,6 +165,7 @@ std::span<const Case> mode_cases() {
       {"rule 11", "allocation during another thread's relaxed capture", relaxed_by_another},
       {"rule 11", "one allocation breaks the captures of two threads", two_captures_at_once},
       {"rule 11", "query of an ordinary event during another thread's capture", query_by_another},
+      {"rule 11", "instantiation during another capture of the thread", instantiation},
       {"rule 12", "a thread-local thread and its own capture", thread_local_thread_by_itself},
       {"rule 12", "a thread-local thread and another's global capture", thread_local_thread_by_another},
       {"rule 13", "a relaxed thread and its own global capture", relaxed_thread_by_itself},

@@ -6,18 +6,47 @@ namespace gatherfuzz {
 namespace {
 
 constexpr Error kImplicit = Error::stream_capture_implicit;
+constexpr Error kUnsupported = Error::stream_capture_unsupported;
+constexpr Error kInvalidated = Error::stream_capture_invalidated;
 
 void synchronize_capturing(Trial& t) {
   Runtime& rt = t.rt;
+  const StreamId s = rt.create_stream("s");
+  for (const CaptureMode mode : {CaptureMode::global, CaptureMode::thread_local_, CaptureMode::relaxed}) {
+    rt.begin_capture(s, mode);
+    t.fails(kUnsupported, "synchronization of the capturing stream", [&] { rt.synchronize_stream(s); });
+    t.fails(kInvalidated, "the end", [&] { rt.end_capture(s); });
+    t.succeeds("synchronization after the end", [&] { rt.synchronize_stream(s); });
+  }
+}
+
+// It may wait for a capture that never executes, so it is prohibited whatever it concerns.
+void synchronize_another(Trial& t) {
+  Runtime& rt = t.rt;
   const View<float> x = t.value();
   const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
-  rt.begin_capture(s);
+  const EventId e = rt.create_event();
   rt.launch(other, AddTo{x, 1});
-  t.succeeds("synchronization of another stream", [&] { rt.synchronize_stream(other); });
-  t.fails(Error::stream_capture_unsupported, "synchronization of the capturing stream",
-          [&] { rt.synchronize_stream(s); });
-  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
-  t.succeeds("synchronization after the end", [&] { rt.synchronize_stream(s); });
+  rt.record(e, other);
+  using Call = void (*)(Runtime&, StreamId, EventId, const View<float>&);
+  const std::pair<const char*, Call> calls[] = {
+      {"synchronization of another stream", [](Runtime& r, StreamId o, EventId, const View<float>&) { r.synchronize_stream(o); }},
+      {"synchronization of an event", [](Runtime& r, StreamId, EventId v, const View<float>&) { r.synchronize(v); }},
+      {"query of an event", [](Runtime& r, StreamId, EventId v, const View<float>&) { r.query(v); }},
+      {"a host read from another stream", [](Runtime& r, StreamId o, EventId, const View<float>& v) { r.read(o, v); }},
+  };
+  for (const auto& [name, call] : calls)
+    for (const CaptureMode mode : {CaptureMode::global, CaptureMode::thread_local_, CaptureMode::relaxed}) {
+      const auto use = [&] { call(rt, other, e, x); };
+      rt.begin_capture(s, mode);
+      if (mode == CaptureMode::relaxed) {
+        t.succeeds(std::string(name) + " during a relaxed capture", use);
+        t.succeeds("the end", [&] { rt.end_capture(s); });
+      } else {
+        t.fails(kUnsupported, std::string(name) + " during a capture", use);
+        t.fails(kInvalidated, "the end", [&] { rt.end_capture(s); });
+      }
+    }
 }
 
 void legacy_beside_non_blocking(Trial& t) {
@@ -37,7 +66,7 @@ void legacy_beside_blocking(Trial& t) {
   const StreamId s = rt.create_stream("s", StreamKind::blocking);
   rt.begin_capture(s);
   t.fails(kImplicit, "a launch on the legacy stream", [&] { rt.launch(0, AddTo{x, 1}); });
-  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
+  t.fails(kInvalidated, "the end", [&] { rt.end_capture(s); });
   rt.launch(0, AddTo{x, 2});
   t.holds(2, "x", 0, x);
 }
@@ -62,7 +91,7 @@ void legacy_cannot_join(Trial& t) {
   rt.begin_capture(s);
   rt.record(e, s);
   t.fails(kImplicit, "wait of the legacy stream for a captured event", [&] { rt.wait(0, e); });
-  t.fails(Error::stream_capture_invalidated, "the end", [&] { rt.end_capture(s); });
+  t.fails(kInvalidated, "the end", [&] { rt.end_capture(s); });
 }
 
 // The legacy stream waits for blocking streams and they for it.
@@ -170,6 +199,7 @@ void without_a_wait(Trial& t) {
 std::span<const Case> stream_cases() {
   static constexpr Case kCases[] = {
       {"rule 21", "a capturing stream cannot be synchronized", synchronize_capturing},
+      {"rule 21", "nor can anything else be waited for unless the capture is relaxed", synchronize_another},
       {"rule 22", "the legacy stream beside a capture of a non-blocking stream", legacy_beside_non_blocking},
       {"rule 22", "the legacy stream beside a capture of a blocking stream", legacy_beside_blocking},
       {"rule 22", "asking the legacy stream invalidates nothing", asking_the_legacy_stream},

@@ -116,12 +116,16 @@ void CudaRank::check_operands(const OpType& type, const void* op) const {
   }
 }
 
+// Mostly none, and often longer than launching the next few ops takes.
 void CudaRank::delay(cudaStream_t stream) {
-  static constexpr int kMicroseconds[] = {0, 0, 20, 60};
+  static constexpr int kMicroseconds[] = {0, 0, 100, 300};
   if (delay_seed_ == 0) return;
-  uint64_t h = delay_seed_ * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(rank_) * 1009 + ++launches_;
-  h = (h ^ (h >> 31)) * 0xBF58476D1CE4E5B9u;
-  if (const int by = kMicroseconds[(h ^ (h >> 33)) & 3]; by > 0) launch_delay(by, stream);
+  // splitmix64
+  uint64_t z = delay_seed_ * 1'000'003 + static_cast<uint64_t>(rank_) * 1009 + ++launches_;
+  z *= 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  if (const int by = kMicroseconds[(z ^ (z >> 31)) & 3]; by > 0) launch_delay(by, stream);
 }
 
 void CudaRank::submit(StreamId stream, const OpType& type, const void* op, Site) {

@@ -22,15 +22,19 @@ bool RankRuntime::any_blocking_stream_captures() const {
   return false;
 }
 
+// Rule 22.
+void RankRuntime::fail_if_implicit(StreamId stream) {
+  if (stream != 0 || !any_blocking_stream_captures()) return;
+  for (const Stream& s : streams_)
+    if (s.capture >= 0 && s.kind == StreamKind::blocking) invalidate(s.capture);
+  throw RuntimeError(Error::stream_capture_implicit,
+                     "the legacy stream is used while a blocking stream captures");
+}
+
 // A stream that does not exist, the legacy stream, or one that captures.
 void RankRuntime::check_special(StreamId stream) {
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
-  if (stream == 0 && any_blocking_stream_captures()) {  // rule 22
-    for (const Stream& s : streams_)
-      if (s.capture >= 0 && s.kind == StreamKind::blocking) invalidate(s.capture);
-    throw RuntimeError(Error::stream_capture_implicit,
-                       "the legacy stream is used while a blocking stream captures");
-  }
+  fail_if_implicit(stream);
   const int capture = streams_[stream].capture;
   if (capture >= 0 && captures_[static_cast<std::size_t>(capture)].invalidated)  // rule 6
     throw RuntimeError(Error::stream_capture_invalidated, std::string("stream ") + streams_[stream].name);
@@ -62,22 +66,22 @@ bool RankRuntime::prohibits_unsafe_calls(const Capture& capture) const {
   return mine == CaptureMode::global && capture.mode == CaptureMode::global;
 }
 
-void RankRuntime::fail_if_prohibited(const char* what, const char* name) {
+// Such calls are allocation and release (rule 27), every question to an event and every synchronization,
+// whatever stream it concerns, and the instantiation of a graph.
+void RankRuntime::fail_if_prohibited(const std::string& what) {
   bool prohibited = false;
   for (std::size_t c = 0; c < captures_.size(); ++c) {
     if (!prohibits_unsafe_calls(captures_[c])) continue;
     prohibited = true;
     invalidate(static_cast<int>(c));
   }
-  if (prohibited)  // rule 27
-    throw RuntimeError(Error::stream_capture_unsupported,
-                       std::string(what) + " of " + name + " during a capture");
+  if (prohibited) throw RuntimeError(Error::stream_capture_unsupported, what + " during a capture");
 }
 
 void RankRuntime::begin_capture(StreamId stream, CaptureMode mode) {
   if (stream == 0)  // rule 1
     throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot capture");
-  check_stream(stream);
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
   if (streams_[stream].capture >= 0)
     throw RuntimeError(Error::illegal_state,
                        std::string("stream ") + streams_[stream].name + " captures already");
@@ -132,9 +136,11 @@ void RankRuntime::capture_graph(StreamId stream, const GraphExec& child) {
     if (is_last[n]) s.tail.push_back(first + n);
 }
 
-// Rule 20; while the capture lasts it is invalidated (rule 5).
+// Rule 20. While the capture lasts it is invalidated (rule 5); once it has ended, the event has no record left.
 void RankRuntime::fail_if_captured(const Event& event, const char* what) {
   if (event.capture < 0) return;
+  if (!is_open(event.capture))
+    throw RuntimeError(Error::invalid_value, std::string(what) + " of an event recorded in a capture that has ended");
   invalidate(event.capture);
   throw RuntimeError(Error::captured_event, std::string(what) + " of an event recorded in a capture");
 }
@@ -145,13 +151,12 @@ void RankRuntime::join_capture(StreamId stream, const Event& event) {
     fail_in_capture(stream, Error::stream_capture_isolation,
                     "wait for an event recorded outside of the capture");
   const Capture& capture = captures_[static_cast<std::size_t>(event.capture)];
-  if (!capture.graph)
-    fail_in_capture(stream, Error::captured_event, "wait for an event recorded in a capture that has ended");
-  if (capture.invalidated)  // rule 6
-    fail_in_capture(stream, Error::stream_capture_invalidated, "wait for an event of an invalidated capture");
-  if (stream == 0) {  // rule 1
+  if (!capture.graph || capture.invalidated)
+    fail_in_capture(stream, Error::invalid_value,
+                    "wait for an event recorded in a capture that has ended or is invalidated");
+  if (stream == 0) {  // rule 22
     invalidate(event.capture);
-    throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot join a capture");
+    throw RuntimeError(Error::stream_capture_implicit, "the legacy stream cannot join a capture");
   }
   if (s.capture >= 0 && s.capture != event.capture) {  // rule 18
     invalidate(event.capture);
@@ -187,37 +192,43 @@ std::string RankRuntime::unjoined_streams(int capture) const {
   return names;
 }
 
+// Its streams go on as if nothing had been captured.
+std::unique_ptr<GraphExec> RankRuntime::close_capture(int capture) {
+  for (Stream& s : streams_) {
+    if (s.capture != capture) continue;
+    s.capture = -1;
+    s.tail.clear();
+  }
+  return std::move(captures_[static_cast<std::size_t>(capture)].graph);
+}
+
 GraphId RankRuntime::end_capture(StreamId stream) {
   check_thread("end of a capture");
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
+  fail_if_implicit(stream);
   const int index = streams_[stream].capture;
   if (index < 0)
     throw RuntimeError(Error::illegal_state,
                        std::string("stream ") + streams_[stream].name + " does not capture");
-  Capture& capture = captures_[static_cast<std::size_t>(index)];
-  if (capture.origin != stream && capture.invalidated)  // rule 6
-    throw RuntimeError(Error::stream_capture_invalidated, std::string("stream ") + streams_[stream].name);
+  const Capture& capture = captures_[static_cast<std::size_t>(index)];
   if (capture.origin != stream) {  // rule 2
     invalidate(index);
     throw RuntimeError(Error::stream_capture_unmatched, std::string("the capture began on stream ") +
                                                             streams_[capture.origin].name + ", not on " +
                                                             streams_[stream].name);
   }
-  if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread_)  // rule 3
-    throw RuntimeError(Error::stream_capture_wrong_thread, "the capture was begun by another thread");
   const std::string unjoined = unjoined_streams(index);
-  for (Stream& s : streams_) {
-    if (s.capture != index) continue;
-    s.capture = -1;
-    s.tail.clear();
-  }
-  std::unique_ptr<GraphExec> graph = std::move(capture.graph);
+  std::unique_ptr<GraphExec> graph = close_capture(index);
+  if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread_)  // rule 3
+    throw RuntimeError(Error::stream_capture_wrong_thread,
+                       "the capture was begun by another thread, and is lost");
   if (capture.invalidated)  // rule 6: the error and no graph; the streams are usable again
     throw RuntimeError(Error::stream_capture_invalidated, "the capture was invalidated earlier");
   if (!unjoined.empty())
     throw RuntimeError(
         Error::stream_capture_unjoined,
         "work on " + unjoined + " was not joined to the origin stream " + streams_[stream].name);
+  fail_if_prohibited("instantiation of a graph");
   graphs_.push_back(std::move(graph));
   return static_cast<GraphId>(graphs_.size());
 }

@@ -19,7 +19,7 @@ RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
 }
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
-  fail_if_prohibited("allocation", name);
+  fail_if_prohibited(std::string("allocation of ") + name);
   buffers_.push_back({name, bytes, true});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
@@ -30,7 +30,7 @@ BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
 void RankRuntime::release(BufferId buffer) {
   if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
     throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
-  fail_if_prohibited("release", buffers_[buffer].name);
+  fail_if_prohibited(std::string("release of ") + buffers_[buffer].name);
   wait_until([this] { return queue_.empty(); });  // what is queued may still use it
   ++releases_;
   buffers_[buffer].bytes = 0;
@@ -182,9 +182,11 @@ struct HostSync {
 }  // namespace
 
 void RankRuntime::synchronize_stream(StreamId stream) {
-  check_stream(stream);
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
+  fail_if_implicit(stream);
   if (streams_[stream].capture >= 0)
     fail_in_capture(stream, Error::stream_capture_unsupported, "synchronization of a capturing stream");
+  fail_if_prohibited(std::string("synchronization of stream ") + streams_[stream].name);
   bool done = false;
   launch(stream, HostSync{&done});
   wait_until([&done] { return done; });
@@ -198,6 +200,7 @@ RankRuntime::Event& RankRuntime::event_at(EventId event) {
 bool RankRuntime::query(EventId event) {
   const Event& e = event_at(event);
   fail_if_captured(e, "query");
+  fail_if_prohibited("query of an event");
   if (e.record == 0 || world_.drain_->record_done(rank_, e.record, e.issued)) return true;
   world_.count_op();  // a host that asks forever ends with its budget
   fiber_->leave();    // time passes between two questions
@@ -207,6 +210,7 @@ bool RankRuntime::query(EventId event) {
 void RankRuntime::synchronize(EventId event) {
   const Event e = event_at(event);
   fail_if_captured(e, "synchronization");
+  fail_if_prohibited("synchronization of an event");
   if (e.record == 0) return;
   wait_until([this, e] { return world_.drain_->record_done(rank_, e.record, e.issued); });
 }
@@ -215,6 +219,7 @@ HostScalar RankRuntime::read(StreamId stream, const Operand& scalar, Site site) 
   check_stream(stream);
   if (streams_[stream].capture >= 0)
     fail_in_capture(stream, Error::stream_capture_unsupported, "a host read from a capturing stream");
+  fail_if_prohibited("a host read");
   HostScalar result;
   HostRead op;
   static_cast<Operand&>(op.source) = scalar;

@@ -105,7 +105,8 @@ class RankRuntime : public Runtime {
   void invalidate(int capture);
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
   bool prohibits_unsafe_calls(const Capture& capture) const;
-  void fail_if_prohibited(const char* what, const char* name);
+  // Throws if a potentially unsafe call is prohibited now.
+  void fail_if_prohibited(const std::string& what);
   // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
   template <class Condition>
   void wait_until(Condition condition) {
@@ -120,6 +121,9 @@ class RankRuntime : public Runtime {
   [[noreturn]] void fail_thread(const char* what) const;
   void fail_if_captured(const Event& event, const char* what);
   void join_capture(StreamId stream, const Event& event);
+  bool is_open(int capture) const { return captures_[static_cast<std::size_t>(capture)].graph != nullptr; }
+  std::unique_ptr<GraphExec> close_capture(int capture);
+  void fail_if_implicit(StreamId stream);
   std::string unjoined_streams(int capture) const;
 
   World& world_;

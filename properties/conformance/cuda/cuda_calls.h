@@ -115,8 +115,8 @@ class Exec {
   void destroy();
 
  private:
-  cudaError_t made_;
   cudaGraphExec_t exec_ = nullptr;
+  cudaError_t made_;  // after what it fills in
 };
 
 // Captures what `work` enqueues in `stream`; one observation: no error. Null after an error.

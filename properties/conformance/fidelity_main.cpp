@@ -1,4 +1,4 @@
-// gatherfuzz_conformance: runs the conformance cases on the simulator and on a GPU side by side, then the facts
+// gatherfuzz_fidelity: runs the conformance cases on the simulator and on a GPU side by side, then the facts
 // that drive CUDA directly, then drawn programs. Exit: 0 all as expected, 1 something differs, 2 usage, 77 there
 // is no GPU.
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace gatherfuzz {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: gatherfuzz_conformance [--programs N] [--seed N] [--only TEXT]\n"
+    "usage: gatherfuzz_fidelity [--programs N] [--seed N] [--only TEXT]\n"
     "  --programs N  drawn programs to compare (10000)\n"
     "  --seed N      of the first one (1)\n"
     "  --only TEXT   the cases and facts whose rule or name holds the text, and no programs\n";
