@@ -86,7 +86,7 @@ class Runtime {
   // Ends the capture and instantiates what was recorded.
   virtual GraphId end_capture(StreamId stream) = 0;
   virtual bool capturing(StreamId stream) const = 0;
-  // Into a capturing stream, a copy of the graph becomes part of the capture.
+  // Not into a capturing stream: CUDA makes no child of it.
   virtual void launch_graph(StreamId stream, GraphId graph, Site site = Site::here()) = 0;
   virtual void destroy_graph(GraphId graph) = 0;
 

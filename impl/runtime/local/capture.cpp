@@ -79,6 +79,7 @@ void RankRuntime::fail_if_prohibited(const std::string& what) {
 }
 
 void RankRuntime::begin_capture(StreamId stream, CaptureMode mode) {
+  fail_if_implicit(stream);
   if (stream == 0)  // rule 1
     throw RuntimeError(Error::stream_capture_unsupported, "the legacy stream cannot capture");
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
@@ -110,37 +111,12 @@ void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op
   s.tail.assign(1, static_cast<uint32_t>(graph.nodes.size()) - 1);
 }
 
-// The child begins after what the stream ends with, and what the stream does next follows all of the child.
-void RankRuntime::capture_graph(StreamId stream, const GraphExec& child) {
-  Stream& s = streams_[stream];
-  GraphExec& graph = *captures_[static_cast<std::size_t>(s.capture)].graph;
-  const auto first = static_cast<uint32_t>(graph.nodes.size());
-  std::vector<bool> is_last(child.nodes.size(), true);
-  for (const GraphNode& inner : child.nodes) {
-    GraphNode node = inner;
-    node.place = graph.storage.add(child.op(inner), inner.type->size);
-    node.first_edge = static_cast<uint32_t>(graph.edges.size());
-    for (const uint32_t earlier : child.after(inner)) {
-      is_last[earlier] = false;
-      graph.edges.push_back(first + earlier);
-    }
-    if (inner.num_edges == 0) {
-      graph.edges.insert(graph.edges.end(), s.tail.begin(), s.tail.end());
-      node.num_edges = static_cast<uint32_t>(s.tail.size());
-    }
-    graph.nodes.push_back(node);
-  }
-  if (child.nodes.empty()) return;
-  s.tail.clear();
-  for (uint32_t n = 0; n < is_last.size(); ++n)
-    if (is_last[n]) s.tail.push_back(first + n);
-}
-
-// Rule 20. While the capture lasts it is invalidated (rule 5); once it has ended, the event has no record left.
+// Rule 20. While the capture lasts it is invalidated (rule 5); then the event has no record left.
 void RankRuntime::fail_if_captured(const Event& event, const char* what) {
   if (event.capture < 0) return;
-  if (!is_open(event.capture))
-    throw RuntimeError(Error::invalid_value, std::string(what) + " of an event recorded in a capture that has ended");
+  if (!is_valid(event.capture))
+    throw RuntimeError(Error::invalid_value,
+                       std::string(what) + " of an event recorded in a capture that has ended or is invalidated");
   invalidate(event.capture);
   throw RuntimeError(Error::captured_event, std::string(what) + " of an event recorded in a capture");
 }
@@ -150,8 +126,7 @@ void RankRuntime::join_capture(StreamId stream, const Event& event) {
   if (event.capture < 0)  // rule 17
     fail_in_capture(stream, Error::stream_capture_isolation,
                     "wait for an event recorded outside of the capture");
-  const Capture& capture = captures_[static_cast<std::size_t>(event.capture)];
-  if (!capture.graph || capture.invalidated)
+  if (!is_valid(event.capture))
     fail_in_capture(stream, Error::invalid_value,
                     "wait for an event recorded in a capture that has ended or is invalidated");
   if (stream == 0) {  // rule 22
@@ -219,11 +194,11 @@ GraphId RankRuntime::end_capture(StreamId stream) {
   }
   const std::string unjoined = unjoined_streams(index);
   std::unique_ptr<GraphExec> graph = close_capture(index);
+  if (capture.invalidated)  // rule 6: the error and no graph; the streams are usable again
+    throw RuntimeError(Error::stream_capture_invalidated, "the capture was invalidated earlier");
   if (capture.mode != CaptureMode::relaxed && capture.host_thread != host_thread_)  // rule 3
     throw RuntimeError(Error::stream_capture_wrong_thread,
                        "the capture was begun by another thread, and is lost");
-  if (capture.invalidated)  // rule 6: the error and no graph; the streams are usable again
-    throw RuntimeError(Error::stream_capture_invalidated, "the capture was invalidated earlier");
   if (!unjoined.empty())
     throw RuntimeError(
         Error::stream_capture_unjoined,

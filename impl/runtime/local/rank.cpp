@@ -149,10 +149,8 @@ void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
   check_stream(stream);
   if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
     throw RuntimeError(Error::invalid_value, "launch of a graph that does not exist");
-  if (streams_[stream].capture >= 0) {
-    capture_graph(stream, *graphs_[graph - 1u]);
-    return;
-  }
+  if (streams_[stream].capture >= 0)
+    fail_in_capture(stream, Error::stream_capture_unsupported, "a graph launched into a capturing stream");
   check_graph(*graphs_[graph - 1u]);
   push(QueueItem::Kind::graph, stream, site).value = graph;
 }
@@ -160,6 +158,7 @@ void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
 void RankRuntime::destroy_graph(GraphId graph) {
   if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
     throw RuntimeError(Error::invalid_value, "a graph is destroyed that does not exist");
+  fail_if_prohibited("destruction of a graph");
   graphs_[graph - 1u]->alive = false;
 }
 

@@ -87,7 +87,6 @@ class RankRuntime : public Runtime {
     return storage_.at(item.value);
   }
   void capture_op(StreamId stream, const OpType& type, const void* op, Site site);
-  void capture_graph(StreamId stream, const GraphExec& child);
   bool is_allocated(const Operand& operand) const {
     return operand.buffer < buffers_.size() &&
            uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes;
@@ -121,7 +120,10 @@ class RankRuntime : public Runtime {
   [[noreturn]] void fail_thread(const char* what) const;
   void fail_if_captured(const Event& event, const char* what);
   void join_capture(StreamId stream, const Event& event);
-  bool is_open(int capture) const { return captures_[static_cast<std::size_t>(capture)].graph != nullptr; }
+  bool is_valid(int capture) const {
+    const Capture& c = captures_[static_cast<std::size_t>(capture)];
+    return c.graph && !c.invalidated;
+  }
   std::unique_ptr<GraphExec> close_capture(int capture);
   void fail_if_implicit(StreamId stream);
   std::string unjoined_streams(int capture) const;

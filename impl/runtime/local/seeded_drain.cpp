@@ -26,7 +26,8 @@ class SeededDrain : public Drain {
       const std::optional<std::size_t> choice = choose();
       if (choice) run(ready_[*choice]);
       progress = progress || advanced || choice;
-      if (!choice && !advanced) break;
+      // A host goes on as soon as it may, and then issues work beside what is still queued.
+      if ((!choice && !advanced) || world_.any_host_may_run()) break;
     }
     for (int r = 0; r < world_.ranks(); ++r) clear_if_empty(r);
     return progress;

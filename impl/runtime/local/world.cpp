@@ -64,6 +64,12 @@ void World::run_to_the_end() {
   if (!stuck.empty()) throw Deadlock{stuck};
 }
 
+bool World::any_host_may_run() const {
+  for (const auto& rank : rank_runtimes_)
+    if (!rank->fiber_->done() && (!rank->waiting_for_ || rank->waiting_for_())) return true;
+  return false;
+}
+
 void World::unwind() {
   for (auto& rank : rank_runtimes_) {
     rank->fiber_->cancel();

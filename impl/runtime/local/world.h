@@ -143,6 +143,7 @@ class World {
   void execute_collective(std::vector<OpRef>& ops);
   void call(const OpRef& op);
   void run_to_the_end();
+  bool any_host_may_run() const;
   void unwind();
   void count_op() {
     if (++ops_ > options_.op_budget) throw OutOfBudget{};

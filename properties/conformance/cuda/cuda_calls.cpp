@@ -268,4 +268,8 @@ std::string prohibited(cudaError_t error) {
   return outcome(name(error), "invalidated", name(cudaErrorStreamCaptureInvalidated));
 }
 
+std::string invalidated_silently() {
+  return outcome(name(cudaSuccess), "invalidated", name(cudaErrorStreamCaptureInvalidated));
+}
+
 }  // namespace gatherfuzz

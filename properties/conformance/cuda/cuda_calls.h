@@ -142,9 +142,10 @@ struct CaptureTrial {
 };
 std::string during_capture(const CaptureTrial& trial, const std::function<cudaError_t(cudaStream_t)>& call);
 
-// The three outcomes of during_capture that the rules know.
+// The outcomes of during_capture that the rules know.
 std::string allowed();
 std::string harmless(cudaError_t error);    // fails, and the capture goes on
 std::string prohibited(cudaError_t error);  // fails, and the capture is invalidated
+std::string invalidated_silently();         // `call` returned success, as a library's caller may
 
 }  // namespace gatherfuzz

@@ -264,70 +264,24 @@ void other_nodes_cannot_be_disabled(Observations& o) {
 
 // ---- graphs within graphs
 
-Graph capture_launches(Observations& o, cudaStream_t stream, const Exec& exec, int times) {
-  return capture(o, stream, [&] {
-    cudaError_t launched = cudaSuccess;
-    for (int i = 0; i < times; ++i) launched = first_error({launched, exec.launch(stream)});
-    return launched;
-  });
-}
-
-void a_captured_launch_is_a_child(Observations& o) {
+// CUDA makes no child of a launch that is captured (error 900, see the cases); one is added by hand.
+void a_child_is_a_copy(Observations& o) {
   Stream stream;
   DeviceInt x;
   Graph inner = capture_add(o, stream, x, 1);
-  Graph ten = capture_add(o, stream, x, 10), hundred = capture_add(o, stream, x, 100);
-  Exec inner_exec(inner);
-  Graph outer = capture_launches(o, stream, inner_exec, 1);
-  o.expect("nodes", "graph", node_kinds(outer));
-  expect_value(o, "nothing ran", 0, x.get());
-  o.expect("update of the launched exec", "cudaSuccess, success", update(inner_exec, ten));
-  Exec outer_exec(outer);
-  expect_ok(o, "replay", outer_exec.run(stream));
-  expect_value(o, "an update after the capture is not seen", 1, x.get());
-  Graph outer_of_updated = capture_launches(o, stream, inner_exec, 1);
-  Exec outer_of_updated_exec(outer_of_updated);
-  x.set(0);
-  expect_ok(o, "replay", outer_of_updated_exec.run(stream));
-  expect_value(o, "an update before the capture is seen", 10, x.get());
-  o.expect("update after instantiation", "cudaSuccess, success", update(inner_exec, hundred));
-  x.set(0);
-  expect_ok(o, "replay", outer_exec.run(stream));
-  expect_value(o, "nor is an update after the instantiation", 1, x.get());
-  inner_exec.destroy();
+  Graph outer = capture_add(o, stream, x, 10);
+  const cudaGraphNode_t first = node_of_kind(outer, cudaGraphNodeTypeKernel);
+  cudaGraphNode_t child = nullptr;
+  expect_ok(o, "add", cudaGraphAddChildGraphNode(&child, outer, &first, 1, inner));
+  o.expect("nodes", "graph kernel", node_kinds(outer));
+  cudaGraph_t copy = nullptr;
+  expect_ok(o, "child", cudaGraphChildGraphNodeGetGraph(child, &copy));
+  o.expect("the child is another graph", "yes", copy != static_cast<cudaGraph_t>(inner) ? "yes" : "no");
+  o.expect("nodes of the child", "kernel", node_kinds(copy));
   inner.destroy();
-  outer.destroy();
-  expect_ok(o, "replay", outer_exec.run(stream));
-  expect_value(o, "the child needs neither the exec nor its graph", 2, x.get());
-}
-
-void an_exec_can_be_captured_twice(Observations& o) {
-  Stream stream;
-  DeviceInt x;
-  Graph inner = capture_add(o, stream, x, 1);
-  Exec inner_exec(inner);
-  Graph outer = capture_launches(o, stream, inner_exec, 2);
-  o.expect("nodes", "graph graph", node_kinds(outer));
-  expect_value(o, "edges", 1, edge_count(outer));
-  Exec outer_exec(outer);
-  expect_ok(o, "replay", outer_exec.run(stream));
-  expect_value(o, "value", 2, x.get());
-  cudaGraph_t child = nullptr;
-  expect_ok(o, "child", cudaGraphChildGraphNodeGetGraph(node_of_kind(outer, cudaGraphNodeTypeGraph), &child));
-  o.expect("nodes of the child", "kernel", node_kinds(child));
-}
-
-void disabled_nodes_and_a_captured_launch(Observations& o) {
-  Stream stream;
-  DeviceInt x;
-  Graph inner = capture_add(o, stream, x, 1);
-  Exec inner_exec(inner);
-  expect_ok(o, "disable",
-            cudaGraphNodeSetEnabled(inner_exec, node_of_kind(inner, cudaGraphNodeTypeKernel), 0));
-  Graph outer = capture_launches(o, stream, inner_exec, 1);
-  Exec outer_exec(outer);
-  expect_ok(o, "replay", outer_exec.run(stream));
-  expect_value(o, "the node is disabled in the child too", 0, x.get());
+  Exec exec(outer);
+  expect_ok(o, "replay", exec.run(stream));
+  expect_value(o, "value", 11, x.get());
 }
 
 void uploads_during_a_capture(Observations& o) {
@@ -342,7 +296,8 @@ void uploads_during_a_capture(Observations& o) {
              during_capture({mode}, [&](cudaStream_t) { return cudaGraphUpload(exec, outside); }));
     o.expect(name(mode) + ": launch in another stream", allowed(),
              during_capture({mode}, [&](cudaStream_t) { return exec.launch(outside); }));
-    o.expect(name(mode) + ": instantiate", allowed(),
+    o.expect(name(mode) + ": instantiate",
+             mode == cudaStreamCaptureModeRelaxed ? allowed() : prohibited(cudaErrorStreamCaptureUnsupported),
              during_capture({mode}, [&](cudaStream_t) { return Exec(graph).made(); }));
   }
   expect_value(o, "the launches ran", 3, x.get());
@@ -361,9 +316,7 @@ constexpr Fact facts[] = {
     {"rule 41", "updates that are refused leave the exec as it was", updates_that_are_refused},
     {"rule 45", "kernels, memsets and copies can be disabled", nodes_can_be_disabled},
     {"rule 45", "other nodes cannot be disabled", other_nodes_cannot_be_disabled},
-    {"rule 7", "a captured launch of a graph is a child of its own", a_captured_launch_is_a_child},
-    {"rule 7", "an exec can be captured twice", an_exec_can_be_captured_twice},
-    {"rule 45", "disabled nodes and a captured launch", disabled_nodes_and_a_captured_launch},
+    {"rule 31", "a child that is added by hand is a copy", a_child_is_a_copy},
     {"rule 11", "uploads, launches and instantiations during a capture", uploads_during_a_capture},
 };
 
