@@ -206,6 +206,8 @@ void invalidated_until_the_end(Trial& t) {
   const Fork f(rt);
   const StreamId other = rt.create_stream("other");
   const EventId e = rt.create_event();
+  rt.begin_capture(other);
+  const GraphId graph = rt.end_capture(other);
   rt.begin_capture(f.origin);
   rt.launch(f.origin, AddTo{x, 1});
   f.out(rt);
@@ -217,10 +219,12 @@ void invalidated_until_the_end(Trial& t) {
     t.fails(kInvalidated, "record" + on, [&] { rt.record(e, s); });
     t.fails(kInvalidated, "wait" + on, [&] { rt.wait(s, f.fork); });
     t.fails(kUnsupported, "synchronization" + on, [&] { rt.synchronize_stream(s); });
+    t.fails(kUnsupported, "launch of a graph" + on, [&] { rt.launch_graph(s, graph); });
     t.fails(Error::illegal_state, "begin" + on, [&] { rt.begin_capture(s); });
   }
   t.fails(Error::invalid_value, "wait of a third stream", [&] { rt.wait(other, f.fork); });
   t.is(false, "the third stream captures", rt.capturing(other));
+  t.fails(Error::invalid_value, "query of an event of the capture", [&] { rt.query(f.fork); });
   t.fails(Error::stream_capture_unmatched, "end on the fork", [&] { rt.end_capture(f.side); });
   t.fails(kInvalidated, "end on the origin", [&] { rt.end_capture(f.origin); });
 }

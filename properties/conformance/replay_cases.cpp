@@ -222,6 +222,20 @@ void empty_graph(Trial& t) {
   t.holds(4, "x", s, x);
 }
 
+// The launches of one graph are ordered only if it has nodes.
+void empty_graph_in_two_streams(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
+  rt.begin_capture(s);
+  const GraphId empty = rt.end_capture(s);
+  rt.launch(s, SetTo{x, 1});
+  rt.launch_graph(s, empty);
+  rt.launch_graph(other, empty);
+  rt.launch(other, TripleAdd{x, y, 2});
+  t.ends_with_any({2, 5}, "y, by a read that nothing orders", y);
+}
+
 void destroyed_in_flight(Trial& t) {
   Runtime& rt = t.rt;
   const View<float> x = t.value();
@@ -250,6 +264,7 @@ std::span<const Case> replay_cases() {
       {"rule 38", "a graph is used by two threads at once", two_threads, Case::Kind::undefined},
       {"replay", "a result read after the next replay is the next one's", result_after_the_next_replay},
       {"replay", "an empty graph orders nothing and does nothing", empty_graph},
+      {"rule 36", "launches of an empty graph from two streams are not ordered", empty_graph_in_two_streams},
       {"rule 5", "a graph cannot be launched into a capturing stream", graph_in_a_capture, Case::Kind::same, 1,
        "driver 580.159, CUDA 13.0: error 900 in every mode; it was thought to become a child"},
       {"rule 11", "a graph cannot be destroyed during a capture", destroyed_in_a_capture},

@@ -194,6 +194,23 @@ void without_a_wait(Trial& t) {
   t.ends_with_any({1, 2}, "x, by two streams that nothing orders", x);
 }
 
+// The host waits for one stream and goes on beside the other.
+void host_waits_for_one_stream(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other"), third = rt.create_stream("third");
+  const EventId e = rt.create_event();
+  rt.launch(s, SetTo{x, 1});
+  rt.launch(s, SetTo{y, 1});
+  rt.record(e, other);
+  rt.synchronize(e);
+  rt.launch(other, SetTo{x, 2});
+  rt.synchronize_stream(third);
+  rt.launch(third, SetTo{y, 2});
+  t.ends_with_any({1, 2}, "x, after the wait for an event of another stream", x);
+  t.ends_with_any({1, 2}, "y, after the wait for another stream", y);
+}
+
 }  // namespace
 
 std::span<const Case> stream_cases() {
@@ -211,6 +228,7 @@ std::span<const Case> stream_cases() {
       {"rule 24", "the host waits for what was recorded", synchronize_waits},
       {"rule 24", "a wait binds to the latest record at the time of the call", wait_binds},
       {"rule 24", "a record overwrites the one before", record_overwrites},
+      {"rule 24", "waiting for one stream orders no other", host_waits_for_one_stream},
       {"rule 24", "without a wait nothing orders two streams", without_a_wait},
   };
   return kCases;

@@ -1,4 +1,4 @@
-// Events and streams in and beside a capture: rules 15 to 22 and 24 of CUDA's stream capture, by number.
+// The edges of captured graphs, and questions to events. The rules are conformance cases (properties/conformance).
 #include "impl/runtime/local/world_for_tests.h"
 
 namespace gatherfuzz {
@@ -70,113 +70,6 @@ TEST_P(CaptureEventsTest, EarlierWorkOfAStreamIsNoNodeAndNoEdge) {
     ASSERT_EQ(graph->nodes.size(), 1u);
     EXPECT_EQ(edges_to(*graph, 0), Edges{});
   }
-}
-
-// rule 17
-TEST_P(CaptureEventsTest, WaitForAnEventFromOutsideIsIsolation) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const View<float> x = floats(rt, 4);
-    const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
-    const EventId e = rt.create_event();
-    rt.launch(t, SetTo{x, 1});
-    rt.record(e, t);
-    rt.begin_capture(s);
-    std::string text;
-    EXPECT_EQ(error_of([&] { rt.wait(s, e); }, &text), Error::stream_capture_isolation);
-    EXPECT_NE(text.find("cudaErrorStreamCaptureIsolation"), std::string::npos) << text;
-    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
-    rt.wait(s, e);
-  });
-}
-
-// rule 18
-TEST_P(CaptureEventsTest, WaitForAnotherCaptureIsMergeAndInvalidatesBoth) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
-    const EventId e = rt.create_event();
-    rt.begin_capture(s);
-    rt.begin_capture(t);
-    rt.record(e, s);
-    std::string text;
-    EXPECT_EQ(error_of([&] { rt.wait(t, e); }, &text), Error::stream_capture_merge);
-    EXPECT_NE(text.find("cudaErrorStreamCaptureMerge"), std::string::npos) << text;
-    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
-    EXPECT_EQ(error_of([&] { rt.end_capture(t); }), Error::stream_capture_invalidated);
-  });
-}
-
-// rule 20
-TEST_P(CaptureEventsTest, QueryAndSynchronizeOfACapturedEventFail) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const StreamId s = rt.create_stream("s");
-    const EventId e = rt.create_event();
-    for (const bool ask : {true, false}) {
-      rt.begin_capture(s);
-      rt.record(e, s);
-      const auto use = [&] { ask ? static_cast<void>(rt.query(e)) : rt.synchronize(e); };
-      std::string text;
-      EXPECT_EQ(error_of(use, &text), Error::captured_event);
-      EXPECT_NE(text.find("cudaErrorCapturedEvent"), std::string::npos) << text;
-      EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
-      EXPECT_EQ(error_of(use), Error::captured_event) << "also once the capture has ended";
-    }
-    EXPECT_EQ(error_of([&] { rt.wait(s, e); }), Error::captured_event);
-    rt.record(e, s);
-    rt.synchronize(e);
-    EXPECT_TRUE(rt.query(e));
-  });
-}
-
-// rule 21
-TEST_P(CaptureEventsTest, SynchronizingACapturingStreamInvalidates) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const StreamId s = rt.create_stream("s"), other = rt.create_stream("other");
-    rt.begin_capture(s);
-    rt.synchronize_stream(other);
-    EXPECT_EQ(error_of([&] { rt.synchronize_stream(s); }), Error::stream_capture_unsupported);
-    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
-    rt.synchronize_stream(s);
-  });
-}
-
-// rule 22
-TEST_P(CaptureEventsTest, LegacyStreamBesideABlockingCaptureIsImplicit) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const View<float> x = floats(rt, 4);
-    const StreamId blocking = rt.create_stream("blocking", StreamKind::blocking);
-    const StreamId free = rt.create_stream("free");
-    rt.begin_capture(free);
-    rt.launch(0, SetTo{x, 1});
-    EXPECT_FALSE(rt.capturing(0));
-    EXPECT_NE(rt.end_capture(free), 0);
-
-    rt.begin_capture(blocking);
-    EXPECT_EQ(error_of([&] { static_cast<void>(rt.capturing(0)); }), Error::stream_capture_implicit);
-    rt.launch(blocking, SetTo{x, 2});  // the question did not invalidate
-    std::string text;
-    EXPECT_EQ(error_of([&] { rt.launch(0, SetTo{x, 3}); }, &text), Error::stream_capture_implicit);
-    EXPECT_NE(text.find("cudaErrorStreamCaptureImplicit"), std::string::npos) << text;
-    EXPECT_EQ(error_of([&] { rt.end_capture(blocking); }), Error::stream_capture_invalidated);
-    rt.launch(0, SetTo{x, 4});
-  });
-}
-
-// rule 22: the legacy stream cannot be pulled in
-TEST_P(CaptureEventsTest, LegacyStreamCannotJoinACapture) {
-  World world(options());
-  world.run([](Runtime& rt) {
-    const StreamId s = rt.create_stream("s");
-    const EventId e = rt.create_event();
-    rt.begin_capture(s);
-    rt.record(e, s);
-    EXPECT_EQ(error_of([&] { rt.wait(0, e); }), Error::stream_capture_unsupported);
-    EXPECT_EQ(error_of([&] { rt.end_capture(s); }), Error::stream_capture_invalidated);
-  });
 }
 
 // rule 24

@@ -173,51 +173,6 @@ TEST_P(DrainTest, StreamsKeepTheirOrderAndNothingElseDoes) {
             (Orders{"123", "132", "312"}));
 }
 
-// rule 24: a record overwrites; a wait binds to the latest record at call time
-TEST_P(DrainTest, WaitBindsToTheLatestRecordAtCallTime) {
-  EXPECT_EQ(orders(options(),
-                   [](Runtime& rt, const View<float>& x) {
-                     const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
-                     const EventId e = rt.create_event();
-                     rt.launch(s, SetTo{x, 1});
-                     rt.record(e, s);
-                     rt.wait(t, e);
-                     rt.launch(s, SetTo{x, 2});
-                     rt.record(e, s);
-                     rt.launch(t, SetTo{x, 3});  // after 1; not after 2, which was recorded later
-                   }),
-            (Orders{"123", "132"}));
-  EXPECT_EQ(orders(options(),
-                   [](Runtime& rt, const View<float>& x) {
-                     const StreamId s = rt.create_stream("s"), t = rt.create_stream("t");
-                     const EventId e = rt.create_event();
-                     rt.launch(s, SetTo{x, 1});
-                     rt.record(e, s);
-                     rt.launch(s, SetTo{x, 2});
-                     rt.record(e, s);
-                     rt.wait(t, e);
-                     rt.launch(t, SetTo{x, 3});
-                   }),
-            (Orders{"123"}));
-}
-
-// rule 22: an implicit dependency between the legacy stream and blocking streams, none to others
-TEST_P(DrainTest, LegacyStreamIsOrderedWithBlockingStreams) {
-  const auto body = [](Runtime& rt, const View<float>& x, StreamKind kind) {
-    const StreamId s = rt.create_stream("s", kind), t = rt.create_stream("t", kind);
-    rt.launch(s, SetTo{x, 1});
-    rt.launch(t, SetTo{x, 2});
-    rt.launch(0, SetTo{x, 3});
-    rt.launch(s, SetTo{x, 4});
-  };
-  EXPECT_EQ(orders(options(), [&](Runtime& rt, const View<float>& x) { body(rt, x, StreamKind::blocking); }),
-            (Orders{"1234", "2134"}));
-  EXPECT_EQ(
-      orders(options(), [&](Runtime& rt, const View<float>& x) { body(rt, x, StreamKind::non_blocking); })
-          .size(),
-      12u);
-}
-
 TEST_P(DrainTest, MarksKeepTheirPlaceInTheStream) {
   EXPECT_EQ(orders(options(),
                    [](Runtime& rt, const View<float>& x) {

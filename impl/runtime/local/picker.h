@@ -17,6 +17,7 @@ class Picker {
 
   // `issue` grows in the order in which the rank issued.
   uint64_t priority(int rank, StreamId stream, uint64_t issue);
+  bool coin() { return (next_random() >> 63) != 0; }
 
  private:
   uint64_t next_random();

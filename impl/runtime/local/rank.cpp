@@ -146,7 +146,8 @@ void RankRuntime::wait(StreamId stream, EventId event, Site site) {
 
 void RankRuntime::launch_graph(StreamId stream, GraphId graph, Site site) {
   check_thread("launch of a graph");
-  check_stream(stream);
+  if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
+  fail_if_implicit(stream);
   if (graph == 0 || graph > graphs_.size() || !graphs_[graph - 1u]->alive)
     throw RuntimeError(Error::invalid_value, "launch of a graph that does not exist");
   if (streams_[stream].capture >= 0)

@@ -22,12 +22,14 @@ class SeededDrain : public Drain {
     bool progress = false;
     while (!world_.stopped()) {
       const bool advanced = advance_all();
+      progress = progress || advanced;
+      // A host that may go on does so sooner or later, and issues work beside what is still queued.
+      if (world_.any_host_may_run() && picker_.coin()) break;
       collect();
       const std::optional<std::size_t> choice = choose();
       if (choice) run(ready_[*choice]);
-      progress = progress || advanced || choice;
-      // A host goes on as soon as it may, and then issues work beside what is still queued.
-      if ((!choice && !advanced) || world_.any_host_may_run()) break;
+      progress = progress || choice;
+      if (!choice && !advanced) break;
     }
     for (int r = 0; r < world_.ranks(); ++r) clear_if_empty(r);
     return progress;
@@ -177,7 +179,8 @@ class SeededDrain : public Drain {
         if (world_.observer_ != nullptr)
           world_.observer_->mark(r, *reinterpret_cast<const Mark*>(rank(r).stored(i)));
       } else if (!s.runs[stream]) {
-        if (s.completed[i.value] != entry.launch) return any;  // rule 36
+        if (s.completed[i.value] < entry.launch && !rank(r).graphs_[i.value - 1]->nodes.empty())
+          return any;  // rule 36; an empty graph waits for no launch before it
         open_graph(r, stream, i.value, entry.collective);
         return true;
       } else if (s.runs[stream]->ended()) {
