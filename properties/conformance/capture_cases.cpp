@@ -7,6 +7,7 @@ namespace {
 
 constexpr Error kUnsupported = Error::stream_capture_unsupported;
 constexpr Error kInvalidated = Error::stream_capture_invalidated;
+constexpr Case::Kind kSame = Case::Kind::same;
 constexpr Error kUnjoined = Error::stream_capture_unjoined;
 
 // What forks from the origin stream, and comes back.
@@ -33,6 +34,14 @@ struct Fork {
 void begin_on_legacy(Trial& t) {
   t.fails(kUnsupported, "begin on the legacy stream", [&] { t.rt.begin_capture(0); });
   t.is(false, "the legacy stream captures", t.rt.capturing(0));
+}
+
+void begin_on_legacy_beside_a_capture(Trial& t) {
+  Runtime& rt = t.rt;
+  const StreamId s = rt.create_stream("s", StreamKind::blocking);
+  rt.begin_capture(s);
+  t.fails(Error::stream_capture_implicit, "begin on the legacy stream", [&] { rt.begin_capture(0); });
+  t.fails(kInvalidated, "the end of the blocking stream's capture", [&] { rt.end_capture(s); });
 }
 
 void begin_twice(Trial& t) {
@@ -77,6 +86,17 @@ void end_by_another_thread(Trial& t) {
   }
   rt.launch(s, AddTo{x, 10});
   t.holds(10, "x", s, x);
+}
+
+void end_by_another_thread_when_invalidated(Trial& t) {
+  Runtime& rt = t.rt;
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  t.fails(kUnsupported, "synchronization", [&] { rt.synchronize_stream(s); });
+  rt.on_host_thread(1);
+  t.fails(kInvalidated, "end by another thread", [&] { rt.end_capture(s); });
+  rt.on_host_thread(0);
+  t.is(false, "the stream captures afterwards", rt.capturing(s));
 }
 
 void end_by_another_thread_when_relaxed(Trial& t) {
@@ -285,9 +305,13 @@ void not_forked(Trial& t) {
 std::span<const Case> capture_cases() {
   static constexpr Case kCases[] = {
       {"rule 1", "the legacy stream cannot begin a capture", begin_on_legacy},
+      {"rule 1", "the legacy stream cannot begin one beside a blocking stream's", begin_on_legacy_beside_a_capture,
+       kSame, 1, "error 906 and not 900: any use of the legacy stream is implicit"},
       {"rule 1", "a capturing stream cannot begin another", begin_twice},
       {"rule 2", "a capture ends on its origin stream", end_elsewhere},
-      {"rule 3", "a capture is ended by the thread that began it", end_by_another_thread},
+      {"rule 3", "a capture is ended by the thread that began it", end_by_another_thread, kSame, 1,
+       "the refused end also ends the capture, which is lost"},
+      {"rule 3", "an invalidated capture says so to any thread", end_by_another_thread_when_invalidated},
       {"rule 3", "a relaxed capture is ended by any thread", end_by_another_thread_when_relaxed},
       {"rule 4", "work that was forked and not joined", unjoined_work},
       {"rule 4", "work after the join is not joined", work_after_the_join},
@@ -296,7 +320,9 @@ std::span<const Case> capture_cases() {
       {"rule 4", "a fork from an empty capture needs no join", fork_of_nothing},
       {"rule 5", "what is not permitted invalidates the capture", not_permitted},
       {"rule 5", "an unrelated capture stays valid", unrelated_capture},
-      {"rule 6", "every use of an invalidated capture says so until its end", invalidated_until_the_end},
+      {"rule 6", "an invalidated capture until its end", invalidated_until_the_end, kSame, 1,
+       "only launch, record and wait of its own streams say 901; synchronization and launch of a graph say 900, begin "
+       "401, end on another stream 903, and to all others its events are invalid (1)"},
       {"rule 6", "streams are usable again after the end", usable_again},
       {"rule 7", "nothing executes during a capture", nothing_executes},
       {"rule 8", "a stream that was not forked executes and is not captured", not_forked},

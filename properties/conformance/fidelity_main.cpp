@@ -28,8 +28,9 @@ struct Options {
 class Report {
  public:
   void line(const std::string& rule, const std::string& name, const std::string& verdict,
-            const std::vector<std::string>& details) {
-    std::printf("%-8s %-72s %s\n", rule.c_str(), name.c_str(), verdict.c_str());
+            const std::vector<std::string>& details, const std::string& correction = "") {
+    std::printf("%-8s %-76s %s\n", rule.c_str(), name.c_str(), verdict.c_str());
+    if (!correction.empty()) std::printf("           corrected: %s\n", correction.c_str());
     for (const std::string& detail : details) std::printf("           %s\n", detail.c_str());
     std::fflush(stdout);
     if (!details.empty()) ++wrong_;
@@ -57,7 +58,7 @@ int run_cases(const Options& options, Report& report) {
       verdict = "same";
       for (const std::string& d : run_case(c, real).differences) details.push_back("GPU: " + d);
     }
-    report.line(c.rule, c.name, details.empty() ? verdict : "DIFFERS", details);
+    report.line(c.rule, c.name, details.empty() ? verdict : "DIFFERS", details, c.correction);
   }
   return cases;
 }
@@ -83,7 +84,7 @@ int run_facts(const Options& options, Report& report) {
     for (int i = 0; details.empty() && i < observations.count(); ++i)
       if (observe(fact, i).differences().empty())
         details.push_back("observation " + std::to_string(i) + " cannot fail");
-    report.line(fact.rule, fact.name, details.empty() ? "seen on the GPU" : "DIFFERS", details);
+    report.line(fact.rule, fact.name, details.empty() ? "seen on the GPU" : "DIFFERS", details, fact.correction);
   }
   return facts;
 }

@@ -108,7 +108,9 @@ struct Case {
   void (*body)(Trial&);
   Kind kind = Kind::same;
   int ranks = 1;
-  const char* seen = "";  // what a GPU corrected or decided, with driver and library versions
+  // What a GPU corrected: before, the rule or the simulator said otherwise. Seen on an H200 with driver
+  // 580.159.04, CUDA 13.0 and NCCL 2.28.3; another version may differ, and then the case does.
+  const char* correction = "";
 };
 
 std::span<const Case> capture_cases();

@@ -12,6 +12,7 @@ struct Fact {
   const char* rule;  // e.g. "rule 23"
   const char* name;
   void (*body)(Observations& o);
+  const char* correction = "";  // as in Case
 };
 
 std::span<const Fact> event_facts();
