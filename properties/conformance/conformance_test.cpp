@@ -69,7 +69,7 @@ TEST(DrawnPrograms, ReachReplaysAndErrors) {
                             Error::stream_capture_unmatched, Error::stream_capture_unjoined,
                             Error::stream_capture_isolation, Error::stream_capture_implicit, Error::captured_event,
                             Error::stream_capture_wrong_thread})
-    EXPECT_GT(programs[error_name(error)], 2) << error_name(error);
+    EXPECT_GT(programs[error_name(error)], 0) << error_name(error);
 }
 
 TEST(DrawnPrograms, AreWrittenAsCalls) {
