@@ -103,7 +103,7 @@ TEST_P(CollectiveTest, OneRankKeepsItsContent) {
     }
   });
   EXPECT_EQ(contents(world, 0, x), before);
-  EXPECT_EQ(world.ops_executed(), 3u + 5u);
+  EXPECT_EQ(world.ops_executed(), 3u + 4u);
 }
 
 // rule 56

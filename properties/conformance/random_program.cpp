@@ -256,8 +256,8 @@ RandomOutcome run_program(const RandomProgram& program, Machine& machine) {
 
 Prediction predict(const RandomProgram& program, const MakeMachine& simulator) {
   Prediction prediction;
-  constexpr int kMany = 3 * kTurns;  // an order that is open must show
-  for (int turn = 0; turn < kMany; ++turn) {
+  constexpr int kMany = 5 * kTurns;  // an order that is open must show
+  for (int turn = 0; turn < kMany && (turn < kTurns || prediction.values); ++turn) {
     const RandomOutcome outcome = run_program(program, *simulator(1, turn));
     if (turn == 0) {
       prediction.steps = outcome.steps;

@@ -29,10 +29,10 @@ WorldOptions turn_options(MemoryKind memory, int ranks, int turn) {
   WorldOptions options;
   options.ranks = ranks;
   options.memory = memory;
-  options.schedule = turn == 0   ? Schedule::fifo
-                     : turn == 1 ? Schedule::reverse
-                     : turn == 2 ? Schedule::pct
-                                 : Schedule::random;
+  options.schedule = turn == 0       ? Schedule::fifo
+                     : turn == 1     ? Schedule::reverse
+                     : turn % 2 == 0 ? Schedule::pct
+                                     : Schedule::random;
   options.schedule_seed = static_cast<uint64_t>(turn);
   options.op_budget = 100'000;
   return options;

@@ -211,6 +211,51 @@ void host_waits_for_one_stream(Trial& t) {
   t.ends_with_any({1, 2}, "y, after the wait for another stream", y);
 }
 
+// The host's wait is no work of the stream, so it does not wait for what the legacy stream holds back.
+void host_waits_beside_legacy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking), other = rt.create_stream("other");
+  rt.launch(0, SetTo{x, 1});
+  rt.synchronize_stream(s);
+  rt.launch(other, SetTo{x, 2});
+  t.ends_with_any({1, 2}, "x, after the wait for an idle blocking stream", x);
+}
+
+void record_beside_legacy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking), other = rt.create_stream("other");
+  const EventId e = rt.create_event();
+  rt.launch(0, SetTo{x, 1});
+  rt.record(e, s);
+  rt.synchronize(e);
+  rt.launch(other, SetTo{x, 2});
+  t.ends_with(2, "x, after the wait for a record in a blocking stream", x);
+}
+
+void host_waits_for_legacy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking), other = rt.create_stream("other");
+  rt.launch(s, SetTo{x, 1});
+  rt.synchronize_stream(0);
+  rt.launch(other, SetTo{x, 2});
+  t.ends_with(2, "x, after the wait for the legacy stream", x);
+}
+
+void record_in_legacy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking), other = rt.create_stream("other");
+  const EventId e = rt.create_event();
+  rt.launch(s, SetTo{x, 1});
+  rt.record(e, 0);
+  rt.synchronize(e);
+  rt.launch(other, SetTo{x, 2});
+  t.ends_with(2, "x, after the wait for a record in the legacy stream", x);
+}
+
 }  // namespace
 
 std::span<const Case> stream_cases() {
@@ -226,6 +271,11 @@ std::span<const Case> stream_cases() {
       {"rule 22", "the legacy stream and blocking streams order each other", legacy_orders_blocking},
       {"rule 22", "the legacy stream and non-blocking streams do not", legacy_and_non_blocking},
       {"rule 22", "a graph in the legacy stream is ordered with blocking streams", graph_in_the_legacy_stream},
+      {"rule 22", "the host's wait for a blocking stream is no work in it", host_waits_beside_legacy,
+       Case::Kind::same, 1, "the simulator made it wait for the legacy stream"},
+      {"rule 22", "a record in a blocking stream follows the legacy stream", record_beside_legacy},
+      {"rule 22", "the host's wait for the legacy stream and blocking streams", host_waits_for_legacy},
+      {"rule 22", "a record in the legacy stream follows blocking streams", record_in_legacy},
       {"rule 24", "an event that was never recorded is complete", unrecorded_is_complete},
       {"rule 24", "the host waits for what was recorded", synchronize_waits},
       {"rule 24", "a wait binds to the latest record at the time of the call", wait_binds},

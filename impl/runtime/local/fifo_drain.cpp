@@ -35,6 +35,8 @@ class FifoDrain : public Drain {
     return rank(r).issued_ - rank(r).queue_.size() + cursor.item >= issued;
   }
 
+  bool stream_done(int r, StreamId, uint64_t issued) const override { return record_done(r, 0, issued); }
+
   void forget() override { cursors_.assign(cursors_.size(), {}); }
 
  private:

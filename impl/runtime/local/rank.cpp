@@ -168,28 +168,20 @@ void RankRuntime::mark(StreamId stream, const Mark& mark) {
   item.value = storage_.add(&mark, sizeof mark);
 }
 
-namespace {
-
-// Tells the host that its stream has come this far.
-struct HostSync {
-  static constexpr const char* kName = "host_sync";
-  bool* done = nullptr;
-
-  void host(HostMemory&) const { *done = true; }
-  void symbolic(SymbolicMemory&) const { *done = true; }
-};
-
-}  // namespace
-
 void RankRuntime::synchronize_stream(StreamId stream) {
   if (stream >= streams_.size()) throw RuntimeError(Error::invalid_resource_handle, "no such stream");
   fail_if_implicit(stream);
   if (streams_[stream].capture >= 0)
     fail_in_capture(stream, Error::stream_capture_unsupported, "synchronization of a capturing stream");
   fail_if_prohibited(std::string("synchronization of stream ") + streams_[stream].name);
-  bool done = false;
-  launch(stream, HostSync{&done});
-  wait_until([&done] { return done; });
+  wait_until([this, stream, issued = issued_] {
+    for (StreamId s = 0; s < streams_.size(); ++s) {
+      // Rule 22: the legacy stream's work includes that of blocking streams.
+      const bool concerned = s == stream || (stream == 0 && streams_[s].kind == StreamKind::blocking);
+      if (concerned && !world_.drain_->stream_done(rank_, s, issued)) return false;
+    }
+    return true;
+  });
 }
 
 RankRuntime::Event& RankRuntime::event_at(EventId event) {

@@ -156,6 +156,8 @@ class Drain {
   virtual std::string stuck() const = 0;
   // Whether the record with this number, made when the rank had queued `issued` items, has been reached.
   virtual bool record_done(int rank, uint32_t record, uint64_t issued) const = 0;
+  // Whether the stream has run all that was queued in it when the rank had queued `issued` items.
+  virtual bool stream_done(int rank, StreamId stream, uint64_t issued) const = 0;
   // The queues were dropped.
   virtual void forget() = 0;
 

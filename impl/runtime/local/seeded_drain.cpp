@@ -58,6 +58,15 @@ class SeededDrain : public Drain {
     return record < reached.size() && reached[record];
   }
 
+  // No op of its own: it waits for nothing but the stream, not even what the legacy stream holds back.
+  bool stream_done(int r, StreamId stream, uint64_t issued) const override {
+    const RankState& s = state(r);
+    const uint64_t first = rank(r).issued_ - rank(r).queue_.size();  // number of the first item in the queue
+    if (first + s.distributed < issued) return false;
+    return stream >= s.streams.size() || s.streams[stream].empty() ||
+           first + s.streams[stream].front().item >= issued;
+  }
+
   void forget() override {
     for (int r = 0; r < world_.ranks(); ++r) {
       state(r) = {};

@@ -187,7 +187,7 @@ TEST_P(WorldTest, StopEndsTheRunAtTheNextOp) {
     EXPECT_EQ(destroyed, 2);
     world.run(body);
     EXPECT_FALSE(world.stopped());
-    EXPECT_EQ(stopper.seen, 5 + 22);
+    EXPECT_EQ(stopper.seen, 5 + 20);
   }
 }
 
