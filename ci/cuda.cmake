@@ -1,13 +1,17 @@
 # CUDA, where nvcc is found: kernels for Hopper (sm_90a), NCCL and cuBLAS. Everything else builds without it.
 # Sanitizer builds leave it out, since their compiler is not the one that nvcc drives.
 find_program(GATHERFUZZ_NVCC nvcc HINTS /usr/local/cuda/bin)
+find_path(NCCL_INCLUDE nccl.h HINTS /usr/local/cuda/include)
+find_library(NCCL_LIBRARY nccl HINTS /usr/local/cuda/lib64)
 set(GATHERFUZZ_CUDA OFF)
-if(GATHERFUZZ_NVCC AND NOT GATHERFUZZ_SANITIZE)
+if(GATHERFUZZ_NVCC AND NCCL_INCLUDE AND NCCL_LIBRARY AND NOT GATHERFUZZ_SANITIZE)
   set(GATHERFUZZ_CUDA ON)
 endif()
 if(GATHERFUZZ_GPU_ONLY AND NOT GATHERFUZZ_CUDA)
-  message(FATAL_ERROR "GATHERFUZZ_GPU_ONLY needs nvcc, in PATH or in /usr/local/cuda/bin")
+  message(FATAL_ERROR "GATHERFUZZ_GPU_ONLY needs nvcc (in PATH or in /usr/local/cuda/bin: ${GATHERFUZZ_NVCC}) and "
+    "NCCL (nccl.h: ${NCCL_INCLUDE}, libnccl: ${NCCL_LIBRARY})")
 endif()
+message(STATUS "CUDA runtime: ${GATHERFUZZ_CUDA}")
 if(GATHERFUZZ_CUDA)
   set(CMAKE_CUDA_COMPILER ${GATHERFUZZ_NVCC})
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
@@ -17,8 +21,6 @@ if(GATHERFUZZ_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   endif()
   find_package(CUDAToolkit REQUIRED)
-  find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
-  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
 endif()
 
 # Sources that call CUDA. An object library: kernels register themselves, so every object must be linked.

@@ -49,8 +49,8 @@ struct AllReduce {
 AllGather all_gather_in_place(const Operand& bucket, int rank, int ranks);
 ReduceScatter reduce_scatter_in_place(const Operand& bucket, int rank, int ranks, Reduction reduction);
 
-// Throws nccl_invalid_usage unless the op's pieces are one bucket of equal shards in which `rank` owns its own:
-// the one overlap of source and target that is defined (in place; rule 55).
+// Throws nccl_invalid_usage unless the op's pieces are one bucket of equal shards in which `rank` owns its
+// own: the one overlap of source and target that is defined (in place; rule 55).
 void check_layout(const OpType& type, const void* op, int rank, int ranks);
 
 // The memory of a collective: the own shard and the whole bucket. Of an all-reduce both are all of it.

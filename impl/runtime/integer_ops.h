@@ -1,5 +1,5 @@
-// Ops for tests of the runtimes: their values are small integers, of which symbolic terms are multiples, so that
-// one expectation serves every memory.
+// Ops for tests of the runtimes: their values are small integers, of which symbolic terms are multiples, so
+// that one expectation serves every memory.
 #pragma once
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //
 // Ordering: ops on one stream run in order of launch; across streams only events order them. Ownership:
 // buffers live until `release`; ops and their scalars are copied at launch. Errors: every call throws
-// RuntimeError with CUDA's error name and then has enqueued nothing. A rank belongs to the thread that runs its
-// body; what other threads of a process would do is asked for with `on_host_thread`.
+// RuntimeError with CUDA's error name and then has enqueued nothing. A rank belongs to the thread that runs
+// its body; what other threads of a process would do is asked for with `on_host_thread`.
 #pragma once
 
 #include <cstdint>

@@ -188,10 +188,13 @@ void not_permitted(Trial& t) {
   const Fork f(rt);
   using Call = void (*)(Runtime&, const Fork&, const View<float>&);
   const std::pair<const char*, Call> calls[] = {
-      {"synchronization of the origin", [](Runtime& r, const Fork& k, const View<float>&) { r.synchronize_stream(k.origin); }},
-      {"synchronization of the fork", [](Runtime& r, const Fork& k, const View<float>&) { r.synchronize_stream(k.side); }},
+      {"synchronization of the origin",
+       [](Runtime& r, const Fork& k, const View<float>&) { r.synchronize_stream(k.origin); }},
+      {"synchronization of the fork",
+       [](Runtime& r, const Fork& k, const View<float>&) { r.synchronize_stream(k.side); }},
       {"a host read", [](Runtime& r, const Fork& k, const View<float>& v) { r.read(k.origin, v); }},
-      {"an allocation", [](Runtime& r, const Fork&, const View<float>&) { r.allocate("more", 4, Fill::zero); }},
+      {"an allocation",
+       [](Runtime& r, const Fork&, const View<float>&) { r.allocate("more", 4, Fill::zero); }},
       {"a release", [](Runtime& r, const Fork&, const View<float>& v) { r.release(v.buffer); }},
   };
   for (const auto& [name, call] : calls) {
@@ -305,8 +308,9 @@ void not_forked(Trial& t) {
 std::span<const Case> capture_cases() {
   static constexpr Case kCases[] = {
       {"rule 1", "the legacy stream cannot begin a capture", begin_on_legacy},
-      {"rule 1", "the legacy stream cannot begin one beside a blocking stream's", begin_on_legacy_beside_a_capture,
-       kSame, 1, "error 906 and not 900: any use of the legacy stream is implicit"},
+      {"rule 1", "the legacy stream cannot begin one beside a blocking stream's",
+       begin_on_legacy_beside_a_capture, kSame, 1,
+       "error 906 and not 900: any use of the legacy stream is implicit"},
       {"rule 1", "a capturing stream cannot begin another", begin_twice},
       {"rule 2", "a capture ends on its origin stream", end_elsewhere},
       {"rule 3", "a capture is ended by the thread that began it", end_by_another_thread, kSame, 1,
@@ -321,7 +325,8 @@ std::span<const Case> capture_cases() {
       {"rule 5", "what is not permitted invalidates the capture", not_permitted},
       {"rule 5", "an unrelated capture stays valid", unrelated_capture},
       {"rule 6", "an invalidated capture until its end", invalidated_until_the_end, kSame, 1,
-       "only launch, record and wait of its own streams say 901; synchronization and launch of a graph say 900, begin "
+       "only launch, record and wait of its own streams say 901; synchronization and launch of a graph say "
+       "900, begin "
        "401, end on another stream 903, and to all others its events are invalid (1)"},
       {"rule 6", "streams are usable again after the end", usable_again},
       {"rule 7", "nothing executes during a capture", nothing_executes},

@@ -17,7 +17,9 @@ std::string memory_name(const testing::TestParamInfo<MemoryKind>& memory) {
 INSTANTIATE_TEST_SUITE_P(Memories, ConformanceTest, testing::Values(MemoryKind::symbolic, MemoryKind::host),
                          memory_name);
 
-std::string title(const Case& c) { return std::string(c.rule) + ": " + c.name; }
+std::string title(const Case& c) {
+  return std::string(c.rule) + ": " + c.name;
+}
 
 TEST_P(ConformanceTest, EveryCaseHolds) {
   for (const Case& c : all_cases())
@@ -31,7 +33,8 @@ TEST_P(ConformanceTest, EveryObservationMatters) {
     const int observations = run_case(c, simulator(GetParam())).observations;
     EXPECT_GT(observations, 0) << title(c);
     for (int i = 0; i < observations; ++i)
-      EXPECT_FALSE(run_case(c, simulator(GetParam()), i).differences.empty()) << title(c) << ", observation " << i;
+      EXPECT_FALSE(run_case(c, simulator(GetParam()), i).differences.empty())
+          << title(c) << ", observation " << i;
   }
 }
 
@@ -64,11 +67,11 @@ TEST(DrawnPrograms, ReachReplaysAndErrors) {
     for (const std::string& each : said) ++programs[each];
   }
   EXPECT_GT(programs["a replay"], 300);
-  for (const Error error : {Error::invalid_value, Error::illegal_state, Error::stream_capture_unsupported,
-                            Error::stream_capture_invalidated, Error::stream_capture_merge,
-                            Error::stream_capture_unmatched, Error::stream_capture_unjoined,
-                            Error::stream_capture_isolation, Error::stream_capture_implicit, Error::captured_event,
-                            Error::stream_capture_wrong_thread})
+  for (const Error error :
+       {Error::invalid_value, Error::illegal_state, Error::stream_capture_unsupported,
+        Error::stream_capture_invalidated, Error::stream_capture_merge, Error::stream_capture_unmatched,
+        Error::stream_capture_unjoined, Error::stream_capture_isolation, Error::stream_capture_implicit,
+        Error::captured_event, Error::stream_capture_wrong_thread})
     EXPECT_GT(programs[error_name(error)], 0) << error_name(error);
 }
 

@@ -145,7 +145,8 @@ void as_if_never_enqueued(Trial& t) {
 void earlier_work_is_no_part(Trial& t) {
   Runtime& rt = t.rt;
   const View<float> x = t.value();
-  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side"), third = rt.create_stream("third");
+  const StreamId s = rt.create_stream("s"), side = rt.create_stream("side"),
+                 third = rt.create_stream("third");
   const EventId fork = rt.create_event(), join = rt.create_event();
   rt.launch(side, SetTo{x, 1});  // before the capture, on the stream that is pulled in
   rt.begin_capture(s);
@@ -219,10 +220,11 @@ std::span<const Case> event_cases() {
       {"rule 19", "after a capture a stream goes on as if nothing had been captured", as_if_never_enqueued},
       {"rule 19", "work from before the capture is no part of the graph", earlier_work_is_no_part},
       {"rule 20", "a captured event can be neither asked nor waited for by the host", captured_event},
-      {"rule 20", "the same once its capture has ended well", captured_event_of_a_good_capture, Case::Kind::same, 1,
+      {"rule 20", "the same once its capture has ended well", captured_event_of_a_good_capture,
+       Case::Kind::same, 1,
        "error 907 lasts as long as the capture; then the event is invalid (1) until it is recorded again"},
-      {"rule 20", "nor waited for in the next capture", wait_in_a_capture_for_an_ended_one, Case::Kind::same, 1,
-       "error 1 and not 907"},
+      {"rule 20", "nor waited for in the next capture", wait_in_a_capture_for_an_ended_one, Case::Kind::same,
+       1, "error 1 and not 907"},
   };
   return kCases;
 }

@@ -1,6 +1,6 @@
 // gatherfuzz_fidelity: runs the conformance cases on the simulator and on a GPU side by side, then the facts
-// that drive CUDA directly, then drawn programs. Exit: 0 all as expected, 1 something differs, 2 usage, 77 there
-// is no GPU.
+// that drive CUDA directly, then drawn programs. Exit: 0 all as expected, 1 something differs, 2 usage, 77
+// there is no GPU.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -54,8 +54,8 @@ int run_cases(const Options& options, Report& report) {
     std::vector<std::string> details;
     for (const std::string& d : run_case(c, simulated).differences) details.push_back("simulator: " + d);
     std::string verdict = "undefined on a GPU, reported by the simulator";
-    if (c.kind == Case::Kind::same) {
-      verdict = "same";
+    if (c.kind == Case::Kind::same || c.kind == Case::Kind::deadlock) {
+      verdict = c.kind == Case::Kind::same ? "same" : "deadlock, reported by both";
       for (const std::string& d : run_case(c, real).differences) details.push_back("GPU: " + d);
     }
     report.line(c.rule, c.name, details.empty() ? verdict : "DIFFERS", details, c.correction);
@@ -84,7 +84,8 @@ int run_facts(const Options& options, Report& report) {
     for (int i = 0; details.empty() && i < observations.count(); ++i)
       if (observe(fact, i).differences().empty())
         details.push_back("observation " + std::to_string(i) + " cannot fail");
-    report.line(fact.rule, fact.name, details.empty() ? "seen on the GPU" : "DIFFERS", details, fact.correction);
+    report.line(fact.rule, fact.name, details.empty() ? "seen on the GPU" : "DIFFERS", details,
+                fact.correction);
   }
   return facts;
 }
@@ -106,8 +107,9 @@ void run_programs(const Options& options, Report& report) {
     const RandomProgram small = shrink(program, disagrees);
     shrunk[to_string(small)] = disagreement(small, simulated, real, kGpuTurns);
   }
-  std::printf("programs: %d drawn from seed %llu, %d of them with an order that fixes every value, %d disagree\n",
-              options.programs, static_cast<unsigned long long>(options.seed), ordered, disagreeing);
+  std::printf(
+      "programs: %d drawn from seed %llu, %d of them with an order that fixes every value, %d disagree\n",
+      options.programs, static_cast<unsigned long long>(options.seed), ordered, disagreeing);
   for (const auto& [text, how] : shrunk) report.line("program", how, "DIFFERS", {"\n" + text});
 }
 

@@ -15,7 +15,9 @@ class ForwardingRuntime : public Runtime {
     return inner_.allocate(name, bytes, fill);
   }
   void release(BufferId buffer) override { inner_.release(buffer); }
-  StreamId create_stream(const char* name, StreamKind kind) override { return inner_.create_stream(name, kind); }
+  StreamId create_stream(const char* name, StreamKind kind) override {
+    return inner_.create_stream(name, kind);
+  }
   EventId create_event() override { return inner_.create_event(); }
   void submit(StreamId stream, const OpType& type, const void* op, Site site) override {
     inner_.submit(stream, type, op, site);

@@ -8,7 +8,9 @@ namespace {
 constexpr Error kUnsupported = Error::stream_capture_unsupported;
 constexpr Error kInvalidated = Error::stream_capture_invalidated;
 
-void allocate(Runtime& rt) { rt.allocate("more", 4, Fill::zero); }
+void allocate(Runtime& rt) {
+  rt.allocate("more", 4, Fill::zero);
+}
 
 // Thread 0 captures in `capture` mode; the thread `who`, in its own mode `mine`, allocates.
 void allocation(Trial& t, CaptureMode capture, int who, CaptureMode mine, bool allowed) {
@@ -35,12 +37,24 @@ void allocation(Trial& t, CaptureMode capture, int who, CaptureMode mine, bool a
   t.holds(1, "x", s, x);
 }
 
-void global_by_itself(Trial& t) { allocation(t, CaptureMode::global, 0, CaptureMode::global, false); }
-void thread_local_by_itself(Trial& t) { allocation(t, CaptureMode::thread_local_, 0, CaptureMode::global, false); }
-void relaxed_by_itself(Trial& t) { allocation(t, CaptureMode::relaxed, 0, CaptureMode::global, true); }
-void global_by_another(Trial& t) { allocation(t, CaptureMode::global, 1, CaptureMode::global, false); }
-void thread_local_by_another(Trial& t) { allocation(t, CaptureMode::thread_local_, 1, CaptureMode::global, true); }
-void relaxed_by_another(Trial& t) { allocation(t, CaptureMode::relaxed, 1, CaptureMode::global, true); }
+void global_by_itself(Trial& t) {
+  allocation(t, CaptureMode::global, 0, CaptureMode::global, false);
+}
+void thread_local_by_itself(Trial& t) {
+  allocation(t, CaptureMode::thread_local_, 0, CaptureMode::global, false);
+}
+void relaxed_by_itself(Trial& t) {
+  allocation(t, CaptureMode::relaxed, 0, CaptureMode::global, true);
+}
+void global_by_another(Trial& t) {
+  allocation(t, CaptureMode::global, 1, CaptureMode::global, false);
+}
+void thread_local_by_another(Trial& t) {
+  allocation(t, CaptureMode::thread_local_, 1, CaptureMode::global, true);
+}
+void relaxed_by_another(Trial& t) {
+  allocation(t, CaptureMode::relaxed, 1, CaptureMode::global, true);
+}
 
 void thread_local_thread_by_itself(Trial& t) {
   allocation(t, CaptureMode::global, 0, CaptureMode::thread_local_, false);
@@ -48,8 +62,12 @@ void thread_local_thread_by_itself(Trial& t) {
 void thread_local_thread_by_another(Trial& t) {
   allocation(t, CaptureMode::global, 1, CaptureMode::thread_local_, true);
 }
-void relaxed_thread_by_itself(Trial& t) { allocation(t, CaptureMode::global, 0, CaptureMode::relaxed, true); }
-void relaxed_thread_by_another(Trial& t) { allocation(t, CaptureMode::global, 1, CaptureMode::relaxed, true); }
+void relaxed_thread_by_itself(Trial& t) {
+  allocation(t, CaptureMode::global, 0, CaptureMode::relaxed, true);
+}
+void relaxed_thread_by_another(Trial& t) {
+  allocation(t, CaptureMode::global, 1, CaptureMode::relaxed, true);
+}
 
 void relaxed_conflict(Trial& t) {
   Runtime& rt = t.rt;
@@ -99,7 +117,8 @@ void exchange_is_a_stack(Trial& t) {
   t.is(true, "the old mode comes back",
        rt.exchange_capture_mode(CaptureMode::thread_local_) == CaptureMode::relaxed);
   rt.on_host_thread(1);
-  t.is(true, "another thread has its own", rt.exchange_capture_mode(CaptureMode::global) == CaptureMode::global);
+  t.is(true, "another thread has its own",
+       rt.exchange_capture_mode(CaptureMode::global) == CaptureMode::global);
   rt.on_host_thread(0);
   t.is(true, "which changes no other",
        rt.exchange_capture_mode(CaptureMode::global) == CaptureMode::thread_local_);

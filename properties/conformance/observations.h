@@ -1,5 +1,5 @@
-// What one conformance case or fact expected and what it found, in words that name calls, errors and values as
-// CUDA does.
+// What one conformance case or fact expected and what it found, in words that name calls, errors and values
+// as CUDA does.
 #pragma once
 
 #include <string>

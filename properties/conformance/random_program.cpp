@@ -31,14 +31,14 @@ struct Share {
 
 // A call that breaks a capture is rare inside, or few captures would end well.
 constexpr Share kShares[] = {
-    {Step::Kind::set, 8, 10},         {Step::Kind::add, 8, 10},
-    {Step::Kind::triple, 16, 20},     {Step::Kind::record, 14, 18},
-    {Step::Kind::wait, 14, 20},       {Step::Kind::query, 4, 1},
-    {Step::Kind::synchronize, 4, 1},  {Step::Kind::synchronize_stream, 5, 1},
-    {Step::Kind::begin, 14, 5},       {Step::Kind::end, 1, 12},
-    {Step::Kind::replay, 14, 2},      {Step::Kind::capturing, 1, 2},
-    {Step::Kind::on_thread, 2, 4},    {Step::Kind::exchange_mode, 2, 2},
-    {Step::Kind::allocate, 1, 1},     {Step::Kind::destroy, 1, 1},
+    {Step::Kind::set, 8, 10},        {Step::Kind::add, 8, 10},
+    {Step::Kind::triple, 16, 20},    {Step::Kind::record, 14, 18},
+    {Step::Kind::wait, 14, 20},      {Step::Kind::query, 4, 1},
+    {Step::Kind::synchronize, 4, 1}, {Step::Kind::synchronize_stream, 5, 1},
+    {Step::Kind::begin, 14, 5},      {Step::Kind::end, 1, 12},
+    {Step::Kind::replay, 14, 2},     {Step::Kind::capturing, 1, 2},
+    {Step::Kind::on_thread, 2, 4},   {Step::Kind::exchange_mode, 2, 2},
+    {Step::Kind::allocate, 1, 1},    {Step::Kind::destroy, 1, 1},
 };
 
 // What the generator looks back at. It only guesses: what a capture comes to is for the runtimes to say.
@@ -124,22 +124,54 @@ std::string to_string(const RandomProgram& program) {
     const std::string stream = "stream " + n(step.stream), event = "event " + n(step.event);
     const std::string on = "(" + stream + ", x" + n(step.target);
     switch (step.kind) {
-      case Step::Kind::set: text += "launch" + on + " = " + n(step.value) + ")"; break;
-      case Step::Kind::add: text += "launch" + on + " += " + n(step.value) + ")"; break;
-      case Step::Kind::triple: text += "launch" + on + " = 3 * x" + n(step.source) + " + " + n(step.value) + ")"; break;
-      case Step::Kind::record: text += "record(" + event + ", " + stream + ")"; break;
-      case Step::Kind::wait: text += "wait(" + stream + ", " + event + ")"; break;
-      case Step::Kind::query: text += "query(" + event + ")"; break;
-      case Step::Kind::synchronize: text += "synchronize(" + event + ")"; break;
-      case Step::Kind::synchronize_stream: text += "synchronize_stream(" + stream + ")"; break;
-      case Step::Kind::begin: text += "begin_capture(" + stream + ", " + kModes[step.value % 3] + ")"; break;
-      case Step::Kind::end: text += "end_capture(" + stream + ")"; break;
-      case Step::Kind::replay: text += "launch_graph(" + stream + ", latest - " + n(step.graph) + ")"; break;
-      case Step::Kind::capturing: text += "capturing(" + stream + ")"; break;
-      case Step::Kind::on_thread: text += "on_host_thread(" + n(step.value) + ")"; break;
-      case Step::Kind::exchange_mode: text += std::string("exchange_capture_mode(") + kModes[step.value % 3] + ")"; break;
-      case Step::Kind::allocate: text += "allocate"; break;
-      case Step::Kind::destroy: text += "destroy_graph(latest - " + n(step.graph) + ")"; break;
+      case Step::Kind::set:
+        text += "launch" + on + " = " + n(step.value) + ")";
+        break;
+      case Step::Kind::add:
+        text += "launch" + on + " += " + n(step.value) + ")";
+        break;
+      case Step::Kind::triple:
+        text += "launch" + on + " = 3 * x" + n(step.source) + " + " + n(step.value) + ")";
+        break;
+      case Step::Kind::record:
+        text += "record(" + event + ", " + stream + ")";
+        break;
+      case Step::Kind::wait:
+        text += "wait(" + stream + ", " + event + ")";
+        break;
+      case Step::Kind::query:
+        text += "query(" + event + ")";
+        break;
+      case Step::Kind::synchronize:
+        text += "synchronize(" + event + ")";
+        break;
+      case Step::Kind::synchronize_stream:
+        text += "synchronize_stream(" + stream + ")";
+        break;
+      case Step::Kind::begin:
+        text += "begin_capture(" + stream + ", " + kModes[step.value % 3] + ")";
+        break;
+      case Step::Kind::end:
+        text += "end_capture(" + stream + ")";
+        break;
+      case Step::Kind::replay:
+        text += "launch_graph(" + stream + ", latest - " + n(step.graph) + ")";
+        break;
+      case Step::Kind::capturing:
+        text += "capturing(" + stream + ")";
+        break;
+      case Step::Kind::on_thread:
+        text += "on_host_thread(" + n(step.value) + ")";
+        break;
+      case Step::Kind::exchange_mode:
+        text += std::string("exchange_capture_mode(") + kModes[step.value % 3] + ")";
+        break;
+      case Step::Kind::allocate:
+        text += "allocate";
+        break;
+      case Step::Kind::destroy:
+        text += "destroy_graph(latest - " + n(step.graph) + ")";
+        break;
     }
     text += "\n";
   }
@@ -149,7 +181,8 @@ std::string to_string(const RandomProgram& program) {
 std::string to_string(const RandomOutcome& outcome) {
   std::string text;
   for (const std::string& step : outcome.steps) text += step + "\n";
-  for (const float value : outcome.values) text += "x = " + std::to_string(static_cast<long long>(value)) + "\n";
+  for (const float value : outcome.values)
+    text += "x = " + std::to_string(static_cast<long long>(value)) + "\n";
   return text;
 }
 
@@ -197,31 +230,52 @@ class ProgramRun {
     const StreamId stream = streams_[s.stream];
     const EventId event = events_[s.event];
     switch (s.kind) {
-      case Step::Kind::set: rt_.launch(stream, SetTo{values_[s.target], s.value}); break;
-      case Step::Kind::add: rt_.launch(stream, AddTo{values_[s.target], s.value}); break;
-      case Step::Kind::triple: rt_.launch(stream, TripleAdd{values_[s.source], values_[s.target], s.value}); break;
-      case Step::Kind::record: rt_.record(event, stream); break;
-      case Step::Kind::wait: rt_.wait(stream, event); break;
-      case Step::Kind::query: rt_.query(event); break;  // the answer depends on time
-      case Step::Kind::synchronize: rt_.synchronize(event); break;
-      case Step::Kind::synchronize_stream: rt_.synchronize_stream(stream); break;
+      case Step::Kind::set:
+        rt_.launch(stream, SetTo{values_[s.target], s.value});
+        break;
+      case Step::Kind::add:
+        rt_.launch(stream, AddTo{values_[s.target], s.value});
+        break;
+      case Step::Kind::triple:
+        rt_.launch(stream, TripleAdd{values_[s.source], values_[s.target], s.value});
+        break;
+      case Step::Kind::record:
+        rt_.record(event, stream);
+        break;
+      case Step::Kind::wait:
+        rt_.wait(stream, event);
+        break;
+      case Step::Kind::query:
+        rt_.query(event);
+        break;  // the answer depends on time
+      case Step::Kind::synchronize:
+        rt_.synchronize(event);
+        break;
+      case Step::Kind::synchronize_stream:
+        rt_.synchronize_stream(stream);
+        break;
       case Step::Kind::begin:
         rt_.begin_capture(stream, static_cast<CaptureMode>(s.value % 3));
         begun_.emplace_back(s.stream, thread_);
         break;
-      case Step::Kind::end: graphs_.push_back(rt_.end_capture(stream)); break;
+      case Step::Kind::end:
+        graphs_.push_back(rt_.end_capture(stream));
+        break;
       case Step::Kind::replay:
         if (graph(s) == 0) return "no graph";
         rt_.launch_graph(stream, graph(s));
         break;
-      case Step::Kind::capturing: return rt_.capturing(stream) ? "true" : "false";
+      case Step::Kind::capturing:
+        return rt_.capturing(stream) ? "true" : "false";
       case Step::Kind::on_thread:
         thread_ = s.value % 2;
         rt_.on_host_thread(thread_);
         break;
       case Step::Kind::exchange_mode:
         return kModes[static_cast<int>(rt_.exchange_capture_mode(static_cast<CaptureMode>(s.value % 3)))];
-      case Step::Kind::allocate: rt_.allocate("more", 4, Fill::zero); break;
+      case Step::Kind::allocate:
+        rt_.allocate("more", 4, Fill::zero);
+        break;
       case Step::Kind::destroy:
         if (graph(s) == 0) return "no graph";
         rt_.destroy_graph(graph(s));
@@ -269,8 +323,8 @@ Prediction predict(const RandomProgram& program, const MakeMachine& simulator) {
   return prediction;
 }
 
-std::string disagreement(const RandomProgram& program, const MakeMachine& simulator, const MakeMachine& machine,
-                         int turns) {
+std::string disagreement(const RandomProgram& program, const MakeMachine& simulator,
+                         const MakeMachine& machine, int turns) {
   const Prediction expected = predict(program, simulator);
   if (!expected.contradiction.empty()) return "the simulator contradicts itself: " + expected.contradiction;
   for (int turn = 0; turn < turns; ++turn) {

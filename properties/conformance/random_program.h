@@ -1,5 +1,5 @@
-// Small drawn programs over streams, events, captures and replays of integers, to find what no written case says.
-// A program comes to the same errors and values on every machine, unless nothing orders its writes.
+// Small drawn programs over streams, events, captures and replays of integers, to find what no written case
+// says. A program comes to the same errors and values on every machine, unless nothing orders its writes.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,22 @@ namespace gatherfuzz {
 
 struct Step {
   enum class Kind : uint8_t {
-    set, add, triple, record, wait, query, synchronize, synchronize_stream, begin, end, replay, capturing,
-    on_thread, exchange_mode, allocate, destroy,
+    set,
+    add,
+    triple,
+    record,
+    wait,
+    query,
+    synchronize,
+    synchronize_stream,
+    begin,
+    end,
+    replay,
+    capturing,
+    on_thread,
+    exchange_mode,
+    allocate,
+    destroy,
   };
   Kind kind = Kind::set;
   uint8_t stream = 0;  // 0 legacy, 1 and 2 non-blocking, 3 blocking
@@ -56,8 +70,8 @@ struct Prediction {
 Prediction predict(const RandomProgram& program, const MakeMachine& simulator);
 
 // Empty if the machine does in some of its turns what was predicted; otherwise the first difference.
-std::string disagreement(const RandomProgram& program, const MakeMachine& simulator, const MakeMachine& machine,
-                         int turns);
+std::string disagreement(const RandomProgram& program, const MakeMachine& simulator,
+                         const MakeMachine& machine, int turns);
 
 // A smallest program that still disagrees: none of its steps can be left out.
 RandomProgram shrink(RandomProgram program, const std::function<bool(const RandomProgram&)>& disagrees);

@@ -1,5 +1,5 @@
-// What a graph keeps, what it looks up at replay, and how its launches are ordered: rules 34 to 38; and graphs
-// beside captures.
+// What a graph keeps, what it looks up at replay, and how its launches are ordered: rules 34 to 38; and
+// graphs beside captures.
 #include <thread>
 
 #include "properties/conformance/trial.h"
@@ -259,15 +259,16 @@ std::span<const Case> replay_cases() {
       {"rule 36", "a launch is ordered after prior work of its stream", whole_graph},
       {"rule 36", "a graph destroyed in flight completes", destroyed_in_flight},
       {"rule 37", "branches of a graph are ordered by edges alone", branches_are_not_ordered},
-      {"rule 37", "a replay is not ordered with the streams that were captured", captured_stream_is_not_ordered},
+      {"rule 37", "a replay is not ordered with the streams that were captured",
+       captured_stream_is_not_ordered},
       {"rule 37", "two graphs in two streams are not ordered", two_graphs_are_not_ordered},
       {"rule 38", "a graph is used by two threads at once", two_threads, Case::Kind::undefined},
       {"replay", "a result read after the next replay is the next one's", result_after_the_next_replay},
       {"replay", "an empty graph orders nothing and does nothing", empty_graph},
       {"rule 36", "launches of an empty graph from two streams are not ordered", empty_graph_in_two_streams,
        Case::Kind::same, 1, "a graph without nodes has no previous launch to wait for"},
-      {"rule 5", "a graph cannot be launched into a capturing stream", graph_in_a_capture, Case::Kind::same, 1,
-       "error 900 in every mode; it was said to become a child"},
+      {"rule 5", "a graph cannot be launched into a capturing stream", graph_in_a_capture, Case::Kind::same,
+       1, "error 900 in every mode; it was said to become a child"},
       {"rule 11", "a graph cannot be destroyed during a capture", destroyed_in_a_capture, Case::Kind::same, 1,
        "destruction is potentially unsafe"},
   };

@@ -30,10 +30,13 @@ void synchronize_another(Trial& t) {
   rt.record(e, other);
   using Call = void (*)(Runtime&, StreamId, EventId, const View<float>&);
   const std::pair<const char*, Call> calls[] = {
-      {"synchronization of another stream", [](Runtime& r, StreamId o, EventId, const View<float>&) { r.synchronize_stream(o); }},
-      {"synchronization of an event", [](Runtime& r, StreamId, EventId v, const View<float>&) { r.synchronize(v); }},
+      {"synchronization of another stream",
+       [](Runtime& r, StreamId o, EventId, const View<float>&) { r.synchronize_stream(o); }},
+      {"synchronization of an event",
+       [](Runtime& r, StreamId, EventId v, const View<float>&) { r.synchronize(v); }},
       {"query of an event", [](Runtime& r, StreamId, EventId v, const View<float>&) { r.query(v); }},
-      {"a host read from another stream", [](Runtime& r, StreamId o, EventId, const View<float>& v) { r.read(o, v); }},
+      {"a host read from another stream",
+       [](Runtime& r, StreamId o, EventId, const View<float>& v) { r.read(o, v); }},
   };
   for (const auto& [name, call] : calls)
     for (const CaptureMode mode : {CaptureMode::global, CaptureMode::thread_local_, CaptureMode::relaxed}) {
@@ -98,7 +101,8 @@ void legacy_cannot_join(Trial& t) {
 void legacy_orders_blocking(Trial& t) {
   Runtime& rt = t.rt;
   const View<float> x = t.value();
-  const StreamId a = rt.create_stream("a", StreamKind::blocking), b = rt.create_stream("b", StreamKind::blocking);
+  const StreamId a = rt.create_stream("a", StreamKind::blocking),
+                 b = rt.create_stream("b", StreamKind::blocking);
   rt.launch(a, SetTo{x, 1});
   rt.launch(0, TripleAdd{x, x, 1});
   rt.launch(b, TripleAdd{x, x, 2});
@@ -198,7 +202,8 @@ void without_a_wait(Trial& t) {
 void host_waits_for_one_stream(Trial& t) {
   Runtime& rt = t.rt;
   const View<float> x = t.value(), y = t.value();
-  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other"), third = rt.create_stream("third");
+  const StreamId s = rt.create_stream("s"), other = rt.create_stream("other"),
+                 third = rt.create_stream("third");
   const EventId e = rt.create_event();
   rt.launch(s, SetTo{x, 1});
   rt.launch(s, SetTo{y, 1});
@@ -220,6 +225,19 @@ void host_waits_beside_legacy(Trial& t) {
   rt.synchronize_stream(s);
   rt.launch(other, SetTo{x, 2});
   t.ends_with_any({1, 2}, "x, after the wait for an idle blocking stream", x);
+}
+
+void wait_beside_legacy(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s", StreamKind::blocking), other = rt.create_stream("other");
+  const EventId e = rt.create_event();
+  rt.launch(0, SetTo{x, 1});
+  rt.record(e, other);
+  rt.wait(s, e);
+  rt.synchronize_stream(s);
+  rt.launch(other, SetTo{x, 2});
+  t.ends_with_any({1, 2}, "x, after a blocking stream's wait for a complete event", x);
 }
 
 void record_beside_legacy(Trial& t) {
@@ -261,7 +279,8 @@ void record_in_legacy(Trial& t) {
 std::span<const Case> stream_cases() {
   static constexpr Case kCases[] = {
       {"rule 21", "a capturing stream cannot be synchronized", synchronize_capturing},
-      {"rule 21", "nor can anything else be waited for unless the capture is relaxed", synchronize_another, Case::Kind::same, 1,
+      {"rule 21", "nor can anything else be waited for unless the capture is relaxed", synchronize_another,
+       Case::Kind::same, 1,
        "every synchronization and question of the host is potentially unsafe, whatever it concerns"},
       {"rule 22", "the legacy stream beside a capture of a non-blocking stream", legacy_beside_non_blocking},
       {"rule 22", "the legacy stream beside a capture of a blocking stream", legacy_beside_blocking},
@@ -270,9 +289,12 @@ std::span<const Case> stream_cases() {
        "error 906 and not 900"},
       {"rule 22", "the legacy stream and blocking streams order each other", legacy_orders_blocking},
       {"rule 22", "the legacy stream and non-blocking streams do not", legacy_and_non_blocking},
-      {"rule 22", "a graph in the legacy stream is ordered with blocking streams", graph_in_the_legacy_stream},
+      {"rule 22", "a graph in the legacy stream is ordered with blocking streams",
+       graph_in_the_legacy_stream},
       {"rule 22", "the host's wait for a blocking stream is no work in it", host_waits_beside_legacy,
        Case::Kind::same, 1, "the simulator made it wait for the legacy stream"},
+      {"rule 22", "nor is a wait for a complete event", wait_beside_legacy, Case::Kind::same, 1,
+       "the simulator made it wait for the legacy stream"},
       {"rule 22", "a record in a blocking stream follows the legacy stream", record_beside_legacy},
       {"rule 22", "the host's wait for the legacy stream and blocking streams", host_waits_for_legacy},
       {"rule 22", "a record in the legacy stream follows blocking streams", record_in_legacy},

@@ -14,7 +14,8 @@ class CaseRun {
       : case_(c), make_(make), falsified_(falsified) {}
 
   CaseResult run() {
-    for (int turn = 0; turn < kTurns && result_.differences.empty(); ++turn) run_turn(turn);
+    const int turns = ends_in_deadlock() ? 1 : kTurns;
+    for (int turn = 0; turn < turns && result_.differences.empty(); ++turn) run_turn(turn);
     if (result_.differences.empty())
       for (const auto& [what, values] : expected_)
         for (const int value : values)
@@ -23,6 +24,10 @@ class CaseRun {
   }
 
  private:
+  bool ends_in_deadlock() const {
+    return case_.kind == Case::Kind::deadlock || case_.kind == Case::Kind::undefined_deadlock;
+  }
+
   void differ(const std::string& difference) { result_.differences.push_back(difference); }
 
   void run_turn(int turn) {
@@ -43,8 +48,7 @@ class CaseRun {
       end = "a deadlock";
     }
     if (end == "the end") check_ends(*machine, trials, observations);
-    const bool deadlock = case_.kind == Case::Kind::undefined_deadlock;
-    observations[0].expect("the run", deadlock ? "a deadlock" : "the end", end);
+    observations[0].expect("the run", ends_in_deadlock() ? "a deadlock" : "the end", end);
     for (int r = 0; r < case_.ranks; ++r) {
       const std::string who = case_.ranks > 1 ? "rank " + std::to_string(r) + ": " : "";
       for (const std::string& difference : observations[static_cast<std::size_t>(r)].differences())
@@ -64,7 +68,8 @@ class CaseRun {
             seen_[end.what].insert(value);
           }
         std::string expected;
-        for (const int value : end.expected) expected += (expected.empty() ? "" : " or ") + std::to_string(value);
+        for (const int value : end.expected)
+          expected += (expected.empty() ? "" : " or ") + std::to_string(value);
         observations[r].expect(end.what + " is " + expected, "expected", found);
         expected_[end.what] = end.expected;
       }
@@ -84,8 +89,8 @@ CaseResult run_case(const Case& c, const MakeMachine& make, int falsified) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& table : {capture_cases(), mode_cases(), event_cases(), stream_cases(), replay_cases(),
-                            collective_cases()})
+  for (const auto& table :
+       {capture_cases(), mode_cases(), event_cases(), stream_cases(), replay_cases(), collective_cases()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

@@ -1,9 +1,9 @@
 // A conformance case: a tiny program over the runtime contract, written once and run on every machine that
-// implements it. What a machine does must be what the case expects; where the GPU and a case differ, the GPU is
-// right, and the case and the simulator are mended.
+// implements it. What a machine does must be what the case expects; where the GPU and a case differ, the GPU
+// is right, and the case and the simulator are mended.
 //
-// Work that nothing orders may turn out in several ways, so a case runs for several turns: another schedule on
-// the simulator, other delays on a GPU.
+// Work that nothing orders may turn out in several ways, so a case runs for several turns: another schedule
+// on the simulator, other delays on a GPU.
 #pragma once
 
 #include <functional>
@@ -100,8 +100,9 @@ class Trial {
 
 struct Case {
   // What the case says of machines: both do the same; or a GPU's behaviour is undefined (it is not run
-  // there), and the simulator must report the error or the deadlock that the case names.
-  enum class Kind : uint8_t { same, undefined, undefined_deadlock };
+  // there), and the simulator must report the error or the deadlock; or NCCL would hang, and the simulator
+  // and loopback must report the deadlock.
+  enum class Kind : uint8_t { same, undefined, undefined_deadlock, deadlock };
 
   const char* rule;
   const char* name;
@@ -126,7 +127,8 @@ struct CaseResult {
   std::vector<std::string> differences;
 };
 
-// Runs the case for all turns. `falsified`: as in Observations, for rank 0 and the first turn.
+// Runs the case for all turns; of a deadlock, which takes a GPU seconds, the first turn alone. `falsified`:
+// as in Observations, for rank 0 and the first turn.
 CaseResult run_case(const Case& c, const MakeMachine& make, int falsified = -1);
 
 }  // namespace gatherfuzz

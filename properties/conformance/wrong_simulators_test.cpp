@@ -1,4 +1,5 @@
-// Simulators that are wrong in one way each: every one must fail a case, and every case must fail on one of them.
+// Simulators that are wrong in one way each: every one must fail a case, and every case must fail on one of
+// them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -44,20 +45,42 @@ class NeverSays : public Forward {
   BufferId allocate(const char* name, uint32_t bytes, Fill fill) override {
     return quiet([&] { return Forward::allocate(name, bytes, fill); });
   }
-  void release(BufferId b) override { quiet([&] { Forward::release(b); }); }
+  void release(BufferId b) override {
+    quiet([&] { Forward::release(b); });
+  }
   void submit(StreamId s, const OpType& type, const void* op, Site site) override {
     quiet([&] { Forward::submit(s, type, op, site); });
   }
-  void record(EventId e, StreamId s, Site site) override { quiet([&] { Forward::record(e, s, site); }); }
-  void wait(StreamId s, EventId e, Site site) override { quiet([&] { Forward::wait(s, e, site); }); }
-  bool query(EventId e) override { return quiet([&] { return Forward::query(e); }); }
-  void synchronize(EventId e) override { quiet([&] { Forward::synchronize(e); }); }
-  void synchronize_stream(StreamId s) override { quiet([&] { Forward::synchronize_stream(s); }); }
-  void begin_capture(StreamId s, CaptureMode mode) override { quiet([&] { Forward::begin_capture(s, mode); }); }
-  GraphId end_capture(StreamId s) override { return quiet([&] { return Forward::end_capture(s); }); }
-  bool capturing(StreamId s) const override { return quiet([&] { return Forward::capturing(s); }); }
-  void launch_graph(StreamId s, GraphId g, Site site) override { quiet([&] { Forward::launch_graph(s, g, site); }); }
-  void destroy_graph(GraphId g) override { quiet([&] { Forward::destroy_graph(g); }); }
+  void record(EventId e, StreamId s, Site site) override {
+    quiet([&] { Forward::record(e, s, site); });
+  }
+  void wait(StreamId s, EventId e, Site site) override {
+    quiet([&] { Forward::wait(s, e, site); });
+  }
+  bool query(EventId e) override {
+    return quiet([&] { return Forward::query(e); });
+  }
+  void synchronize(EventId e) override {
+    quiet([&] { Forward::synchronize(e); });
+  }
+  void synchronize_stream(StreamId s) override {
+    quiet([&] { Forward::synchronize_stream(s); });
+  }
+  void begin_capture(StreamId s, CaptureMode mode) override {
+    quiet([&] { Forward::begin_capture(s, mode); });
+  }
+  GraphId end_capture(StreamId s) override {
+    return quiet([&] { return Forward::end_capture(s); });
+  }
+  bool capturing(StreamId s) const override {
+    return quiet([&] { return Forward::capturing(s); });
+  }
+  void launch_graph(StreamId s, GraphId g, Site site) override {
+    quiet([&] { Forward::launch_graph(s, g, site); });
+  }
+  void destroy_graph(GraphId g) override {
+    quiet([&] { Forward::destroy_graph(g); });
+  }
 
  private:
   template <class Call>
@@ -344,7 +367,9 @@ class WrongMachine : public Machine {
     });
   }
   float read(int rank, const View<float>& view) override { return inner_->read(rank, view); }
-  bool holds(int rank, const View<float>& view, int value) override { return inner_->holds(rank, view, value); }
+  bool holds(int rank, const View<float>& view, int value) override {
+    return inner_->holds(rank, view, value);
+  }
 
  private:
   std::unique_ptr<Machine> inner_;
@@ -369,9 +394,8 @@ struct WrongSimulator {
 
 template <class M>
 WrongSimulator machine(const char* name) {
-  return {name, [](int ranks, int turn) {
-            return std::make_unique<M>(simulator(MemoryKind::host)(ranks, turn));
-          }};
+  return {name,
+          [](int ranks, int turn) { return std::make_unique<M>(simulator(MemoryKind::host)(ranks, turn)); }};
 }
 template <class R>
 WrongSimulator wrong(const char* name) {
@@ -443,7 +467,9 @@ TEST(WrongSimulators, DrawnProgramsFindAndShrinkThem) {
   int found = 0;
   for (const WrongSimulator& wrong : wrong_simulators()) {
     for (uint64_t seed = 1; seed <= 1000; ++seed) {
-      const auto disagrees = [&](const RandomProgram& p) { return !disagreement(p, right, wrong.make, 1).empty(); };
+      const auto disagrees = [&](const RandomProgram& p) {
+        return !disagreement(p, right, wrong.make, 1).empty();
+      };
       const RandomProgram program = draw_program(seed);
       if (!disagrees(program)) continue;
       const RandomProgram small = shrink(program, disagrees);

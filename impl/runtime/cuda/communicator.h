@@ -1,4 +1,5 @@
-// What carries a rank's collectives out on a GPU: NCCL, or kernels that several ranks of one GPU run together.
+// What carries a rank's collectives out on a GPU: NCCL, or kernels that several ranks of one GPU run
+// together.
 #pragma once
 
 #include <memory>
@@ -19,10 +20,10 @@ class Communicator {
 // NCCL with one rank, this process.
 std::unique_ptr<Communicator> make_nccl_one_rank();
 
-// Ranks that share a GPU. A collective is one block a rank; the blocks wait for each other on the device, so all
-// of them must be able to run at once. A rank's collectives run in order of issue, as those of one NCCL
-// communicator do. Reductions add in ascending rank order in FP32 and round once. Where ranks disagree, or one
-// does not come within two seconds, nothing is written from then on and `failure` says so.
+// Ranks that share a GPU. A collective is one block a rank; the blocks wait for each other on the device, so
+// all of them must be able to run at once. A rank's collectives run in order of issue, as those of one NCCL
+// communicator do. Reductions add in ascending rank order in FP32 and round once. Where ranks disagree, or
+// one does not come within two seconds, nothing is written from then on and `failure` says so.
 class Loopback {
  public:
   static constexpr int kMaxRanks = 8;

@@ -20,7 +20,9 @@ __global__ void triple_add(const float* source, float* target, uint32_t n, float
     target[i] = __fadd_rn(__fmul_rn(3.0f, source[i]), value);
 }
 
-__global__ void poison_if(const float* source, float* flag, float value) { *flag = *source == value ? 1.0f : 0.0f; }
+__global__ void poison_if(const float* source, float* flag, float value) {
+  *flag = *source == value ? 1.0f : 0.0f;
+}
 
 // Nanoseconds; %globaltimer ticks coarsely, clock64 at about 2 GHz at most.
 __global__ void spin(long long nanoseconds) {
@@ -32,15 +34,18 @@ __global__ void spin(long long nanoseconds) {
 constexpr int kThreads = 32;
 
 const CudaKernel<SetTo> kSetTo{[](const SetTo& op, const CudaMemory& memory, cudaStream_t stream) {
-  set_to<<<1, kThreads, 0, stream>>>(memory.out<float>(op.target), op.target.count(), static_cast<float>(op.value));
+  set_to<<<1, kThreads, 0, stream>>>(memory.out<float>(op.target), op.target.count(),
+                                     static_cast<float>(op.value));
 }};
 const CudaKernel<AddTo> kAddTo{[](const AddTo& op, const CudaMemory& memory, cudaStream_t stream) {
-  add_to<<<1, kThreads, 0, stream>>>(memory.out<float>(op.target), op.target.count(), static_cast<float>(op.value));
+  add_to<<<1, kThreads, 0, stream>>>(memory.out<float>(op.target), op.target.count(),
+                                     static_cast<float>(op.value));
 }};
-const CudaKernel<TripleAdd> kTripleAdd{[](const TripleAdd& op, const CudaMemory& memory, cudaStream_t stream) {
-  triple_add<<<1, kThreads, 0, stream>>>(memory.in<float>(op.source), memory.out<float>(op.target),
-                                         op.target.count(), static_cast<float>(op.value));
-}};
+const CudaKernel<TripleAdd> kTripleAdd{
+    [](const TripleAdd& op, const CudaMemory& memory, cudaStream_t stream) {
+      triple_add<<<1, kThreads, 0, stream>>>(memory.in<float>(op.source), memory.out<float>(op.target),
+                                             op.target.count(), static_cast<float>(op.value));
+    }};
 const CudaKernel<PoisonIf> kPoisonIf{[](const PoisonIf& op, const CudaMemory& memory, cudaStream_t stream) {
   poison_if<<<1, 1, 0, stream>>>(memory.in<float>(op.source), memory.out<float>(op.flag),
                                  static_cast<float>(op.value));
@@ -48,6 +53,8 @@ const CudaKernel<PoisonIf> kPoisonIf{[](const PoisonIf& op, const CudaMemory& me
 
 }  // namespace
 
-void launch_delay(int microseconds, cudaStream_t stream) { spin<<<1, 1, 0, stream>>>(1000LL * microseconds); }
+void launch_delay(int microseconds, cudaStream_t stream) {
+  spin<<<1, 1, 0, stream>>>(1000LL * microseconds);
+}
 
 }  // namespace gatherfuzz

@@ -13,7 +13,9 @@ std::unordered_map<const OpType*, LaunchKernel>& registry() {
 
 }  // namespace
 
-void register_kernel(const OpType& type, LaunchKernel launch) { registry()[&type] = launch; }
+void register_kernel(const OpType& type, LaunchKernel launch) {
+  registry()[&type] = launch;
+}
 
 LaunchKernel find_kernel(const OpType& type) {
   const auto found = registry().find(&type);

@@ -33,8 +33,8 @@ class CudaMemory {
   }
   bool alive(BufferId buffer) const { return buffer < buffers_.size() && buffers_[buffer].data != nullptr; }
   bool is_allocated(const Operand& operand) const {
-    return operand.empty() || (alive(operand.buffer) && uint64_t{operand.begin} + operand.bytes <=
-                                                            buffers_[operand.buffer].bytes);
+    return operand.empty() || (alive(operand.buffer) &&
+                               uint64_t{operand.begin} + operand.bytes <= buffers_[operand.buffer].bytes);
   }
   // The address, which is no longer the buffer's.
   std::byte* take(BufferId buffer) { return std::exchange(buffers_[buffer].data, nullptr); }

@@ -46,7 +46,8 @@ __device__ bool barrier(Loopback::Shared& shared, int rank, int ranks) {
     const unsigned turn = atomicAdd(&shared.passed[rank], 1u) + 1;
     const long long start = clock64();
     for (int r = 0; r < ranks; ++r)
-      while (static_cast<int>(atomicAdd(&shared.passed[r], 0u) - turn) < 0 && atomicAdd(&shared.failure, 0u) == kNone)
+      while (static_cast<int>(atomicAdd(&shared.passed[r], 0u) - turn) < 0 &&
+             atomicAdd(&shared.failure, 0u) == kNone)
         if (clock64() - start > kPatience) atomicCAS(&shared.failure, kNone, kNobodyCame);
     __threadfence();
     go_on = atomicAdd(&shared.failure, 0u) == kNone;
@@ -108,7 +109,8 @@ __global__ void collective(Loopback::Shared* shared, int rank, int ranks, Call c
   const long long all = call.kind == Kind::all_reduce ? call.count : call.count * ranks;
   if (call.kind != Kind::all_gather) {
     const long long end = min((rank + 1) * share, all);
-    for (long long i = rank * share + threadIdx.x; i < end; i += blockDim.x) reduce_element(*shared, rank, ranks, i);
+    for (long long i = rank * share + threadIdx.x; i < end; i += blockDim.x)
+      reduce_element(*shared, rank, ranks, i);
     if (call.kind == Kind::all_reduce && !barrier(*shared, rank, ranks)) return;
   }
   if (call.kind != Kind::reduce_scatter)
@@ -119,7 +121,8 @@ __global__ void collective(Loopback::Shared* shared, int rank, int ranks, Call c
 
 class LoopbackCommunicator : public Communicator {
  public:
-  LoopbackCommunicator(Loopback::Shared* shared, int rank, int ranks) : shared_(shared), rank_(rank), ranks_(ranks) {
+  LoopbackCommunicator(Loopback::Shared* shared, int rank, int ranks)
+      : shared_(shared), rank_(rank), ranks_(ranks) {
     check(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     check(cudaEventCreateWithFlags(&last_captured_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   }
@@ -178,7 +181,9 @@ Loopback::Loopback(int ranks) : ranks_(ranks) {
   check(cudaMemset(shared_, 0, sizeof(Shared)), "cudaMemset");
 }
 
-Loopback::~Loopback() { cudaFree(shared_); }
+Loopback::~Loopback() {
+  cudaFree(shared_);
+}
 
 std::unique_ptr<Communicator> Loopback::communicator(int rank) {
   return std::make_unique<LoopbackCommunicator>(shared_, rank, ranks_);

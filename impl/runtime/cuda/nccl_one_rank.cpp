@@ -56,6 +56,8 @@ class NcclCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_one_rank() { return std::make_unique<NcclCommunicator>(); }
+std::unique_ptr<Communicator> make_nccl_one_rank() {
+  return std::make_unique<NcclCommunicator>();
+}
 
 }  // namespace gatherfuzz

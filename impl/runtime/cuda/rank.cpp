@@ -85,7 +85,8 @@ BufferId CudaRank::allocate(const char* name, uint32_t bytes, Fill fill) {
 }
 
 void CudaRank::release(BufferId buffer) {
-  if (!memory_.alive(buffer)) throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
+  if (!memory_.alive(buffer))
+    throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
   Operand start;
   start.buffer = buffer;
   call([&] { check(cudaFree(memory_.data(start)), "cudaFree"); });  // waits for what is queued
@@ -109,10 +110,10 @@ EventId CudaRank::create_event() {
 
 void CudaRank::check_operands(const OpType& type, const void* op) const {
   for (const OperandField& field : type.operands) {
-    const auto& operand =
-        *reinterpret_cast<const Operand*>(static_cast<const std::byte*>(op) + field.offset);
+    const auto& operand = *reinterpret_cast<const Operand*>(static_cast<const std::byte*>(op) + field.offset);
     if (!memory_.is_allocated(operand))
-      throw RuntimeError(Error::illegal_address, std::string(type.name) + " names memory that is not allocated");
+      throw RuntimeError(Error::illegal_address,
+                         std::string(type.name) + " names memory that is not allocated");
   }
 }
 
@@ -141,7 +142,8 @@ void CudaRank::submit(StreamId stream, const OpType& type, const void* op, Site)
     return;
   }
   const LaunchKernel kernel = find_kernel(type);
-  if (kernel == nullptr) throw RuntimeError(Error::not_supported, std::string(type.name) + " has no CUDA kernel");
+  if (kernel == nullptr)
+    throw RuntimeError(Error::not_supported, std::string(type.name) + " has no CUDA kernel");
   call([&] {
     delay(s);
     kernel(op, memory_, s);
@@ -269,7 +271,8 @@ void CudaRank::end_captures() {
 
 std::vector<std::byte> CudaRank::read_bytes(const Operand& range) const {
   std::vector<std::byte> bytes(range.bytes);
-  check(cudaMemcpyAsync(bytes.data(), memory_.data(range), range.bytes, cudaMemcpyDeviceToHost, private_stream_),
+  check(cudaMemcpyAsync(bytes.data(), memory_.data(range), range.bytes, cudaMemcpyDeviceToHost,
+                        private_stream_),
         "cudaMemcpyAsync");
   check(cudaStreamSynchronize(private_stream_), "cudaStreamSynchronize");
   return bytes;

@@ -13,7 +13,8 @@ CudaWorld::CudaWorld(CudaWorldOptions options) : options_(std::move(options)) {
   for (int r = 0; r < options_.ranks; ++r) {
     std::shared_ptr<Communicator> communicator = options_.communicator;
     if (loopback_) communicator = loopback_->communicator(r);
-    ranks_.push_back(std::make_unique<CudaRank>(r, options_.ranks, std::move(communicator), options_.delay_seed));
+    ranks_.push_back(
+        std::make_unique<CudaRank>(r, options_.ranks, std::move(communicator), options_.delay_seed));
   }
 }
 

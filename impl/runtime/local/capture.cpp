@@ -115,8 +115,9 @@ void RankRuntime::capture_op(StreamId stream, const OpType& type, const void* op
 void RankRuntime::fail_if_captured(const Event& event, const char* what) {
   if (event.capture < 0) return;
   if (!is_valid(event.capture))
-    throw RuntimeError(Error::invalid_value,
-                       std::string(what) + " of an event recorded in a capture that has ended or is invalidated");
+    throw RuntimeError(
+        Error::invalid_value,
+        std::string(what) + " of an event recorded in a capture that has ended or is invalidated");
   invalidate(event.capture);
   throw RuntimeError(Error::captured_event, std::string(what) + " of an event recorded in a capture");
 }

@@ -1,4 +1,5 @@
-// The edges of captured graphs, and questions to events. The rules are conformance cases (properties/conformance).
+// The edges of captured graphs, and questions to events. The rules are conformance cases
+// (properties/conformance).
 #include "impl/runtime/local/world_for_tests.h"
 
 namespace gatherfuzz {

@@ -1,4 +1,5 @@
-// What the simulator says of captures that cannot go on. Their rules are conformance cases (properties/conformance).
+// What the simulator says of captures that cannot go on. Their rules are conformance cases
+// (properties/conformance).
 #include "impl/runtime/local/world_for_tests.h"
 
 namespace gatherfuzz {

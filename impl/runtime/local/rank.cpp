@@ -90,9 +90,10 @@ void RankRuntime::check_graph(GraphExec& graph) const {
 }
 
 void RankRuntime::fail_thread(const char* what) const {
-  throw RuntimeError(Error::illegal_state, std::string(what) +
-                                               " by another thread than the one that runs the rank; threads take "
-                                               "turns through on_host_thread");
+  throw RuntimeError(Error::illegal_state,
+                     std::string(what) +
+                         " by another thread than the one that runs the rank; threads take "
+                         "turns through on_host_thread");
 }
 
 void RankRuntime::submit(StreamId stream, const OpType& type, const void* op, Site site) {

@@ -176,9 +176,11 @@ class SeededDrain : public Drain {
   bool advance(int r, std::size_t stream) {
     RankState& s = state(r);
     bool any = false;
-    for (; !s.streams[stream].empty() && !held_by_legacy_order(r, stream); any = true) {
+    for (; !s.streams[stream].empty(); any = true) {
       const Entry& entry = s.streams[stream].front();
       const QueueItem& i = rank(r).queue_[entry.item];
+      // A wait is no work: it is passed as soon as its event is complete.
+      if (i.kind != QueueItem::Kind::wait && held_by_legacy_order(r, stream)) return any;
       if (i.kind == QueueItem::Kind::op || i.kind == QueueItem::Kind::collective) return any;
       if (i.kind == QueueItem::Kind::record) {
         s.records[i.value] = true;

@@ -254,8 +254,7 @@ void legacy_stream_and_a_non_blocking_capture(Observations& o) {
   int value = 5;
   for (cudaStreamCaptureMode mode : capture_modes) {
     // The copy waits for its own work, and is none of the calls that the mode prohibits.
-    o.expect(name(mode) + ": cudaMemcpy", allowed(),
-             during_capture({mode}, [&](cudaStream_t) {
+    o.expect(name(mode) + ": cudaMemcpy", allowed(), during_capture({mode}, [&](cudaStream_t) {
                return cudaMemcpy(x, &value, sizeof value, cudaMemcpyHostToDevice);
              }));
     expect_value(o, name(mode) + ": the value", 5, x.get());

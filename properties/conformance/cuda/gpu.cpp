@@ -35,11 +35,15 @@ class Gpu : public Machine {
 };
 
 // "13.0" of 13000.
-std::string dotted(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string dotted(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 }  // namespace
 
-std::string why_no_gpu() { return count_gpus() > 0 ? "" : "there is no GPU here, or no driver"; }
+std::string why_no_gpu() {
+  return count_gpus() > 0 ? "" : "there is no GPU here, or no driver";
+}
 
 std::string describe_gpu() {
   cudaDeviceProp properties{};
@@ -49,9 +53,9 @@ std::string describe_gpu() {
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   check(ncclGetVersion(&nccl), "ncclGetVersion");
   return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) + "." +
-         std::to_string(properties.minor) + ", CUDA runtime " + dotted(runtime) + ", driver's CUDA " + dotted(driver) +
-         ", NCCL " + std::to_string(nccl / 10000) + "." + std::to_string(nccl / 100 % 100) + "." +
-         std::to_string(nccl % 100) + ", cuBLAS " + std::to_string(CUBLAS_VERSION);
+         std::to_string(properties.minor) + ", CUDA runtime " + dotted(runtime) + ", driver's CUDA " +
+         dotted(driver) + ", NCCL " + std::to_string(nccl / 10000) + "." + std::to_string(nccl / 100 % 100) +
+         "." + std::to_string(nccl % 100) + ", cuBLAS " + std::to_string(CUBLAS_VERSION);
 }
 
 MakeMachine gpu() {

@@ -165,8 +165,9 @@ void communicator_made_in_a_capture(Observations& o) {
     ncclComm_t communicator = nullptr;
     std::string found;
     const bool relaxed = mode == cudaStreamCaptureModeRelaxed;
-    o.expect(name(mode) + ": the capture", relaxed ? allowed() : invalidated_silently(),
-             during_capture({mode}, [&](cudaStream_t) { return note(&found, make_communicator(&communicator)); }));
+    o.expect(
+        name(mode) + ": the capture", relaxed ? allowed() : invalidated_silently(),
+        during_capture({mode}, [&](cudaStream_t) { return note(&found, make_communicator(&communicator)); }));
     o.expect(name(mode) + ": ncclCommInitRank", relaxed ? "ncclSuccess" : "ncclUnhandledCudaError", found);
     if (found == "ncclSuccess") ncclCommDestroy(communicator);
     cudaGetLastError();
