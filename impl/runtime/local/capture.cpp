@@ -68,14 +68,15 @@ bool RankRuntime::prohibits_unsafe_calls(const Capture& capture) const {
 
 // Such calls are allocation and release (rule 27), every question to an event and every synchronization,
 // whatever stream it concerns, and the instantiation of a graph.
-void RankRuntime::fail_if_prohibited(const std::string& what) {
+void RankRuntime::fail_if_prohibited(const char* what, const char* name) {
   bool prohibited = false;
   for (std::size_t c = 0; c < captures_.size(); ++c) {
     if (!prohibits_unsafe_calls(captures_[c])) continue;
     prohibited = true;
     invalidate(static_cast<int>(c));
   }
-  if (prohibited) throw RuntimeError(Error::stream_capture_unsupported, what + " during a capture");
+  if (prohibited)
+    throw RuntimeError(Error::stream_capture_unsupported, std::string(what) + name + " during a capture");
 }
 
 void RankRuntime::begin_capture(StreamId stream, CaptureMode mode) {

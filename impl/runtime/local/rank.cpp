@@ -19,7 +19,7 @@ RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
 }
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
-  fail_if_prohibited(std::string("allocation of ") + name);
+  fail_if_prohibited("allocation of ", name);
   buffers_.push_back({name, bytes, true});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
@@ -30,7 +30,7 @@ BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
 void RankRuntime::release(BufferId buffer) {
   if (buffer == 0 || buffer >= buffers_.size() || !buffers_[buffer].alive)
     throw RuntimeError(Error::invalid_value, "release of a buffer that is not allocated");
-  fail_if_prohibited(std::string("release of ") + buffers_[buffer].name);
+  fail_if_prohibited("release of ", buffers_[buffer].name);
   wait_until([this] { return queue_.empty(); });  // what is queued may still use it
   ++releases_;
   buffers_[buffer].bytes = 0;
@@ -174,7 +174,7 @@ void RankRuntime::synchronize_stream(StreamId stream) {
   fail_if_implicit(stream);
   if (streams_[stream].capture >= 0)
     fail_in_capture(stream, Error::stream_capture_unsupported, "synchronization of a capturing stream");
-  fail_if_prohibited(std::string("synchronization of stream ") + streams_[stream].name);
+  fail_if_prohibited("synchronization of stream ", streams_[stream].name);
   wait_until([this, stream, issued = issued_] {
     for (StreamId s = 0; s < streams_.size(); ++s) {
       // Rule 22: the legacy stream's work includes that of blocking streams.

@@ -105,7 +105,7 @@ class RankRuntime : public Runtime {
   [[noreturn]] void fail_in_capture(StreamId stream, Error error, const std::string& what);
   bool prohibits_unsafe_calls(const Capture& capture) const;
   // Throws if a potentially unsafe call is prohibited now.
-  void fail_if_prohibited(const std::string& what);
+  void fail_if_prohibited(const char* what, const char* name = "");
   // Leaves the host code until the condition holds; it is asked while other ranks and queues go on.
   template <class Condition>
   void wait_until(Condition condition) {
