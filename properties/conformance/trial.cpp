@@ -89,8 +89,8 @@ CaseResult run_case(const Case& c, const MakeMachine& make, int falsified) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& table :
-       {capture_cases(), mode_cases(), event_cases(), stream_cases(), replay_cases(), collective_cases()})
+  for (const auto& table : {capture_cases(), mode_cases(), event_cases(), stream_cases(), legacy_cases(),
+                            replay_cases(), collective_cases()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

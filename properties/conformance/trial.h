@@ -118,6 +118,7 @@ std::span<const Case> capture_cases();
 std::span<const Case> mode_cases();
 std::span<const Case> event_cases();
 std::span<const Case> stream_cases();
+std::span<const Case> legacy_cases();
 std::span<const Case> replay_cases();
 std::span<const Case> collective_cases();
 std::vector<Case> all_cases();
