@@ -201,7 +201,7 @@ void not_permitted(Trial& t) {
     rt.begin_capture(f.origin);
     rt.launch(f.origin, AddTo{x, 1});
     f.out(rt);
-    t.fails(kUnsupported, name, [&] { call(rt, f, x); });
+    t.fails(kUnsupported, name, [&, call = call] { call(rt, f, x); });
     t.fails(kInvalidated, std::string("end after ") + name, [&] { rt.end_capture(f.origin); });
     t.is(false, std::string("the fork captures after ") + name, rt.capturing(f.side));
   }
@@ -238,12 +238,12 @@ void invalidated_until_the_end(Trial& t) {
   for (const auto& [name, s] : {std::pair("origin", f.origin), std::pair("fork", f.side)}) {
     const std::string on = std::string(" on the ") + name;
     t.is(true, "capturing" + on, rt.capturing(s));
-    t.fails(kInvalidated, "launch" + on, [&] { rt.launch(s, AddTo{x, 2}); });
-    t.fails(kInvalidated, "record" + on, [&] { rt.record(e, s); });
-    t.fails(kInvalidated, "wait" + on, [&] { rt.wait(s, f.fork); });
-    t.fails(kUnsupported, "synchronization" + on, [&] { rt.synchronize_stream(s); });
-    t.fails(kUnsupported, "launch of a graph" + on, [&] { rt.launch_graph(s, graph); });
-    t.fails(Error::illegal_state, "begin" + on, [&] { rt.begin_capture(s); });
+    t.fails(kInvalidated, "launch" + on, [&, s = s] { rt.launch(s, AddTo{x, 2}); });
+    t.fails(kInvalidated, "record" + on, [&, s = s] { rt.record(e, s); });
+    t.fails(kInvalidated, "wait" + on, [&, s = s] { rt.wait(s, f.fork); });
+    t.fails(kUnsupported, "synchronization" + on, [&, s = s] { rt.synchronize_stream(s); });
+    t.fails(kUnsupported, "launch of a graph" + on, [&, s = s] { rt.launch_graph(s, graph); });
+    t.fails(Error::illegal_state, "begin" + on, [&, s = s] { rt.begin_capture(s); });
   }
   t.fails(Error::invalid_value, "wait of a third stream", [&] { rt.wait(other, f.fork); });
   t.is(false, "the third stream captures", rt.capturing(other));

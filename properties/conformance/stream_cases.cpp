@@ -39,7 +39,7 @@ void synchronize_another(Trial& t) {
   };
   for (const auto& [name, call] : calls)
     for (const CaptureMode mode : {CaptureMode::global, CaptureMode::thread_local_, CaptureMode::relaxed}) {
-      const auto use = [&] { call(rt, other, e, x); };
+      const auto use = [&, call = call] { call(rt, other, e, x); };
       rt.begin_capture(s, mode);
       if (mode == CaptureMode::relaxed) {
         t.succeeds(std::string(name) + " during a relaxed capture", use);

@@ -123,7 +123,7 @@ TEST(WrongSimulators, DrawnProgramsFindAndShrinkThem) {
   const MakeMachine right = simulator(MemoryKind::host);
   int found = 0;
   for (const WrongSimulator& wrong : wrong_simulators()) {
-    for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    for (uint64_t seed = 1; seed <= 300; ++seed) {
       const auto disagrees = [&](const RandomProgram& p) {
         return !disagreement(p, right, wrong.make, 1).empty();
       };
