@@ -52,6 +52,7 @@ void CudaRank::call(const std::function<void()>& f) const {
 }
 
 void CudaRank::on_host_thread(int thread) {
+  if (thread < 0) throw RuntimeError(Error::invalid_value, "host threads are numbered from 0");
   while (host_threads_.size() < static_cast<std::size_t>(thread))
     host_threads_.push_back(std::make_unique<HostThread>());
   host_thread_ = thread;

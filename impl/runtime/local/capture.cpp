@@ -49,6 +49,7 @@ bool RankRuntime::capturing(StreamId stream) const {
 }
 
 void RankRuntime::on_host_thread(int thread) {
+  if (thread < 0) throw RuntimeError(Error::invalid_value, "host threads are numbered from 0");
   host_thread_ = thread;
   const auto needed = static_cast<std::size_t>(thread) + 1;
   if (thread_modes_.size() < needed) thread_modes_.resize(needed, CaptureMode::global);
@@ -67,7 +68,7 @@ bool RankRuntime::prohibits_unsafe_calls(const Capture& capture) const {
 }
 
 // Such calls are allocation and release (rule 27), every question to an event and every synchronization,
-// whatever stream it concerns, and the instantiation of a graph.
+// whatever stream it concerns, and instantiation and destruction of a graph.
 void RankRuntime::fail_if_prohibited(const char* what, const char* name) {
   bool prohibited = false;
   for (std::size_t c = 0; c < captures_.size(); ++c) {

@@ -82,6 +82,7 @@ TEST_P(CaptureTest, UnknownHandlesAreErrors) {
     EXPECT_EQ(error_of([&] { rt.launch_graph(0, 0); }), Error::invalid_value);
     EXPECT_EQ(error_of([&] { rt.launch_graph(0, 7); }), Error::invalid_value);
     EXPECT_EQ(error_of([&] { rt.destroy_graph(7); }), Error::invalid_value);
+    EXPECT_EQ(error_of([&] { rt.on_host_thread(-1); }), Error::invalid_value);
   });
 }
 
