@@ -1,6 +1,7 @@
 // Facts about memory and capture: what may be allocated, memory that a graph owns, and when host memory is
 // read.
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "properties/conformance/cuda/cuda_calls.h"
@@ -137,7 +138,7 @@ void pinned_allocations(Observations& o) {
 void registrations(Observations& o) {
   std::vector<char> room(3 * 4096);
   // A whole page, so that what it shares with other memory does not matter.
-  char* page = room.data() + (4096 - reinterpret_cast<uintptr_t>(room.data()) % 4096) % 4096;
+  char* page = room.data() + (4096 - reinterpret_cast<std::uintptr_t>(room.data()) % 4096) % 4096;
   const auto add = [page](void** memory) {
     const cudaError_t registered = cudaHostRegister(page, 4096, cudaHostRegisterDefault);
     if (registered == cudaSuccess) *memory = page;
