@@ -30,6 +30,7 @@ class ActionWriter {
   std::vector<Action> write() {
     const int count = pick_between(choices_, 3, 17, "actions");
     while (static_cast<int>(actions_.size()) < count) append(draw_kind());
+    if (offloaded_) append(ActionKind::restore_grad_buffers);
     if (!trains_somewhere()) append(ActionKind::train);
     share_out_steps();
     return std::move(actions_);
@@ -48,6 +49,9 @@ class ActionWriter {
   }
 
   bool legal(ActionKind kind) const {
+    if (kind == ActionKind::restore_grad_buffers) return offloaded_;
+    if (offloaded_ && !spares_grad_buffers(kind)) return false;
+    if (kind == ActionKind::rerun_forward_backward) return batches_ > 0;
     if (kind == ActionKind::start_loop) return !in_loop_;
     if (kind == ActionKind::end_loop) return in_loop_;
     if (kind == ActionKind::inject_nonfinite) return may_inject_grad_ || may_inject_shard_;
@@ -58,11 +62,15 @@ class ActionWriter {
     std::vector<Weighted<ActionKind>> now = weights_;
     for (Weighted<ActionKind>& option : now) {
       if (!legal(option.value)) option.weight = 0;
+      // As training is otherwise, this is never missing: else there might be nothing to draw.
+      else if (option.value == ActionKind::restore_grad_buffers)
+        option.weight = 6;
     }
     return pick_weighted(choices_, now, "action");
   }
 
   void append(ActionKind kind) {
+    if (kind == ActionKind::train || kind == ActionKind::skip_iteration) ++batches_;
     Action action;
     action.kind = kind;
     switch (kind) {
@@ -88,8 +96,16 @@ class ActionWriter {
       case ActionKind::set_microbatches:
         action.count = pick_between(choices_, 1, flags_.data_parallel_size > 4 ? 2 : 4, "microbatches");
         break;
+      case ActionKind::offload_grad_buffers:
+        offloaded_ = true;
+        break;
+      case ActionKind::restore_grad_buffers:
+        offloaded_ = false;
+        break;
       case ActionKind::skip_iteration:
       case ActionKind::reset_graph:
+      case ActionKind::check_weight_hashes:
+      case ActionKind::rerun_forward_backward:
         break;
     }
     actions_.push_back(action);
@@ -125,6 +141,8 @@ class ActionWriter {
   bool may_inject_grad_ = false;
   bool may_inject_shard_ = false;
   bool in_loop_ = false;
+  bool offloaded_ = false;
+  int batches_ = 0;  // at least so many are consumed
   std::vector<Action> actions_;
 };
 

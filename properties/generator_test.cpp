@@ -104,9 +104,9 @@ TEST(Generator, SameSeedSameProgramOnEveryMachine) {
     EXPECT_EQ(generate_program(once), generate_program(again));
     EXPECT_EQ(once.final_draw(), again.final_draw()) << "both have drawn equally often";
   }
-  EXPECT_EQ(program_hash(program_of(1)), 17114011841090483861u);
-  EXPECT_EQ(program_hash(program_of(2)), 12728713407320926718u);
-  EXPECT_EQ(program_hash(program_of(20000)), 5574420139479769591u);
+  EXPECT_EQ(program_hash(program_of(1)), 5564356186832926557u);
+  EXPECT_EQ(program_hash(program_of(2)), 8277581132093700121u);
+  EXPECT_EQ(program_hash(program_of(20000)), 15953819945405398027u);
   std::set<uint64_t> hashes;
   for (const Program& program : programs()) hashes.insert(program_hash(program));
   EXPECT_GT(hashes.size(), kPrograms * 99u / 100);
@@ -135,6 +135,27 @@ TEST(Generator, StepsAndActionsAreOfTheUsualNumber) {
   EXPECT_GT(evaluating / kPrograms, 0.25);
 }
 
+// Whether `after` may follow `before` in some program: behind one of a few beginnings nothing is refused.
+bool may_follow(ActionKind before, ActionKind after) {
+  const std::vector<std::vector<ActionKind>> beginnings = {
+      {ActionKind::train},
+      {ActionKind::train, ActionKind::start_loop},
+      {ActionKind::train, ActionKind::offload_grad_buffers},
+      {ActionKind::train, ActionKind::start_loop, ActionKind::offload_grad_buffers}};
+  for (std::vector<ActionKind> kinds : beginnings) {
+    kinds.push_back(before);
+    kinds.push_back(after);
+    Program program;
+    program.flags.loss_scale = 1.0;
+    for (const ActionKind kind : kinds) {
+      program.actions.emplace_back().kind = kind;
+      program.actions.back().count = 1;
+    }
+    if (!refusal_before_run(program)) return true;
+  }
+  return false;
+}
+
 TEST(Generator, EveryLegalPairOfActionsOccurs) {
   std::map<std::pair<std::string_view, std::string_view>, int> pairs;
   for (const Program& program : programs()) {
@@ -148,9 +169,8 @@ TEST(Generator, EveryLegalPairOfActionsOccurs) {
     for (const ActionInfo& after : action_table()) {
       const auto found = pairs.find({before.name, after.name});
       const int count = found == pairs.end() ? 0 : found->second;
-      if (before.kind == after.kind &&
-          (before.kind == ActionKind::start_loop || before.kind == ActionKind::end_loop)) {
-        EXPECT_EQ(count, 0) << before.name << " twice";
+      if (!may_follow(before.kind, after.kind)) {
+        EXPECT_EQ(count, 0) << before.name << ", " << after.name;
         continue;
       }
       ++legal;
@@ -159,7 +179,7 @@ TEST(Generator, EveryLegalPairOfActionsOccurs) {
     }
   }
   std::cout << "pairs of actions: " << reached << " of " << legal << " legal ones\n";
-  EXPECT_EQ(legal, 79u);
+  EXPECT_GT(legal, 79u);
   EXPECT_EQ(reached, legal);
 }
 

@@ -11,6 +11,7 @@ enum class MarkCode : uint32_t {
   save,            // state aside: a warmup begins
   restore,         // state back: the weights to come are those of the save
   end,             // the program is over
+  rerun,           // a batch runs again, without an update
 };
 
 }  // namespace gatherfuzz

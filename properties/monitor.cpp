@@ -152,6 +152,9 @@ void Monitor::mark(int r, const Mark& mark) {
     case MarkCode::restore:
       if (judging_ != Judging::none) pass_transition(r, true);
       break;
+    case MarkCode::rerun:
+      std::fill(rank(r).accumulations.begin(), rank(r).accumulations.end(), 0);
+      break;
     case MarkCode::end:
       if (judging_ != Judging::none) check_state(r, FailureClass::wrong_weights);
       break;

@@ -52,6 +52,16 @@ class Walk {
       case ActionKind::reset_graph:
         drop_graph(true);
         break;
+      case ActionKind::rerun_forward_backward:
+        call();
+        plan_.rerun_microbatches += microbatches_;
+        break;
+      case ActionKind::restore_grad_buffers:
+        drop_graph(false);
+        break;
+      case ActionKind::check_weight_hashes:
+      case ActionKind::offload_grad_buffers:
+        break;
     }
   }
 
@@ -66,22 +76,26 @@ class Walk {
     if (counter) calls_ = 0;
   }
 
+  // forward_backward: what it finds decides whether it captures.
+  void call() {
+    if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps &&
+        (hooks_ || !flags_.overlap_param_gather)) {
+      graph_ = true;
+      graph_gathers_ = flags_.overlap_param_gather;
+    }
+    ++calls_;
+  }
+
   void step() {
     PlannedStep s;
     s.batch = batch_++;
     s.microbatches = microbatches_;
     s.injections.swap(injections_);
     s.skipped = s.injected() && flags_.loss_scale;
-    const bool overlap = flags_.overlap_param_gather;
-    if (!graph_ && captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps &&
-        (hooks_ || !overlap)) {
-      graph_ = true;
-      graph_gathers_ = overlap;
-    }
+    call();
     s.hooks = hooks_;
     s.replays = graph_;
-    s.gathers = overlap && (graph_ ? graph_gathers_ : hooks_);
-    ++calls_;
+    s.gathers = flags_.overlap_param_gather && (graph_ ? graph_gathers_ : hooks_);
     if (!s.skipped) hooks_ = true;
     plan_.taken_steps += s.skipped ? 0 : 1;
     plan_.replays += s.replays ? 1 : 0;

@@ -36,6 +36,7 @@ struct Plan {
   int replays = 0;
   int gathering_steps = 0;
   int evaluations = 0;  // forward passes
+  int rerun_microbatches = 0;
 };
 
 // For programs that refusal_before_run lets pass.

@@ -30,13 +30,27 @@ std::string injection_problem(const Action& action, const Flags& flags) {
 }
 
 std::optional<Refusal> refusal_of_actions(const Program& program) {
-  bool in_loop = false;
+  bool in_loop = false, offloaded = false;
+  int batches = 0;  // consumed before the data position
   for (size_t i = 0; i < program.actions.size(); ++i) {
     const Action& action = program.actions[i];
     const auto refused = [&](RefusalReason reason, const std::string& why) {
       return Refusal{reason, at_action(i, action) + why};
     };
-    if (action.kind == ActionKind::start_loop) {
+    if (action.kind == ActionKind::train) batches += action.count;
+    if (action.kind == ActionKind::skip_iteration) ++batches;
+    if (action.kind == ActionKind::rerun_forward_backward && batches == 0)
+      return refused(RefusalReason::action_order, "no batch came before it");
+    if (action.kind == ActionKind::restore_grad_buffers) {
+      if (!offloaded) return refused(RefusalReason::action_order, "the grad buffers are not offloaded");
+      offloaded = false;
+      continue;
+    }
+    if (offloaded && !spares_grad_buffers(action.kind))
+      return refused(RefusalReason::action_order, "the grad buffers are offloaded");
+    if (action.kind == ActionKind::offload_grad_buffers) {
+      offloaded = true;
+    } else if (action.kind == ActionKind::start_loop) {
       if (in_loop) return refused(RefusalReason::action_order, "a loop has been started already");
       in_loop = true;
     } else if (action.kind == ActionKind::end_loop) {
@@ -61,6 +75,18 @@ std::optional<Refusal> refusal_of_faults(const Program& program) {
 }
 
 }  // namespace
+
+bool spares_grad_buffers(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::inject_nonfinite:
+    case ActionKind::skip_iteration:
+    case ActionKind::set_microbatches:
+    case ActionKind::reset_graph:
+      return true;
+    default:
+      return false;
+  }
+}
 
 int training_steps(const Program& program) {
   int steps = 0;

@@ -88,6 +88,10 @@ enum class ActionKind : uint8_t {
   skip_iteration,
   set_microbatches,
   reset_graph,
+  check_weight_hashes,
+  rerun_forward_backward,
+  offload_grad_buffers,
+  restore_grad_buffers,
 };
 
 // Where an injected infinity enters: a static input of the backward pass, or one reduced gradient element.
@@ -167,6 +171,9 @@ uint64_t program_hash(const Program& program);
 Program with_settled_comments(Program program);
 // The program without comments.
 Program without_comments(Program program);
+
+// Whether an action can do without the grad buffers, and may come while they are offloaded.
+bool spares_grad_buffers(ActionKind kind);
 
 // Training steps that the actions ask for (train and warmup).
 int training_steps(const Program& program);

@@ -58,6 +58,26 @@ constexpr ActionInfo kActions[] = {
     {ActionKind::set_microbatches, "set_microbatches", kMicrobatches,
      "the next iterations have N microbatches; a graph of another count is captured again"},
     {ActionKind::reset_graph, "reset_graph", {}, "the graph is dropped and the call counter is 0 again"},
+    {ActionKind::check_weight_hashes,
+     "check_weight_hashes",
+     {},
+     "zero, stage; `disable_forward_pre_hook`; forced sync; every rank hashes its weights, and all hashes "
+     "are "
+     "compared; hooks as before"},
+    {ActionKind::rerun_forward_backward,
+     "rerun_forward_backward",
+     {},
+     "`zero_grad_buffer`; `copy_main_params_to_param_buffer` if and only if this work contains the gather; "
+     "`forward_backward` on the last batch again, without an injection; `finish_grad_sync`; no update"},
+    {ActionKind::offload_grad_buffers,
+     "offload_grad_buffers",
+     {},
+     "the memory of the grad buffers is given back, with the params that share it; until it is restored, no "
+     "action that uses it may come"},
+    {ActionKind::restore_grad_buffers,
+     "restore_grad_buffers",
+     {},
+     "it is there again, zeroed and at another address; a graph is captured again"},
 };
 
 constexpr auto kOp = argument<&FaultSpec::op, FaultSpec>("op", false, true, {});

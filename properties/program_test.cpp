@@ -175,6 +175,14 @@ TEST(RefusalBeforeRun, NamesReasonAndPlace) {
   EXPECT_EQ(refusal_text("start_loop\nstart_loop hooks=on\n"),
             "action-order | action 2, start_loop hooks=on: a loop has been started already");
   EXPECT_EQ(refusal_text("start_loop\nend_loop\nstart_loop\ntrain 1\n"), "");
+  EXPECT_EQ(refusal_text("warmup 2\nrerun_forward_backward\n"),
+            "action-order | action 2, rerun_forward_backward: no batch came before it");
+  EXPECT_EQ(refusal_text("skip_iteration\nrerun_forward_backward\n"), "");
+  EXPECT_EQ(refusal_text("restore_grad_buffers\n"),
+            "action-order | action 1, restore_grad_buffers: the grad buffers are not offloaded");
+  EXPECT_EQ(refusal_text("offload_grad_buffers\nset_microbatches 2\nevaluate 1\n"),
+            "action-order | action 3, evaluate 1: the grad buffers are offloaded");
+  EXPECT_EQ(refusal_text("offload_grad_buffers\nskip_iteration\nrestore_grad_buffers\ntrain 1\n"), "");
 }
 
 TEST(RefusalBeforeRun, InjectionsNeedSomebodyWhoLooks) {

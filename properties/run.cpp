@@ -22,6 +22,7 @@ uint64_t implied_budget(const Program& program, const Plan& plan) {
   const auto ranks = static_cast<uint64_t>(program.flags.data_parallel_size);
   const auto modules = static_cast<uint64_t>(program.flags.num_layers + 2);
   uint64_t passes = static_cast<uint64_t>(plan.evaluations);
+  passes += 2 * static_cast<uint64_t>(plan.rerun_microbatches);
   for (const PlannedStep& step : plan.steps) passes += 2 * static_cast<uint64_t>(step.microbatches);
   return ranks * (passes * modules * 200 + (plan.steps.size() + program.actions.size() + 1) * 10'000);
 }
@@ -133,6 +134,8 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     fail(outcome, FailureClass::timeout,
          "the program used up its budget of " +
              std::to_string(world_options(program, plan, options).op_budget) + " ops");
+  } catch (const WeightsDiffer& error) {
+    fail(outcome, FailureClass::replica_differs, error.what());
   } catch (const NonfiniteGradient& error) {
     outcome.verdict = Verdict::refused;
     outcome.reason = RefusalReason::nonfinite_grad;

@@ -52,6 +52,19 @@ void RankProgram::apply(const Action& action) {
     case ActionKind::reset_graph:
       step_->reset_graph();
       break;
+    case ActionKind::check_weight_hashes:
+      loop_->check_weight_hashes();
+      break;
+    case ActionKind::rerun_forward_backward:
+      mark(MarkCode::rerun, 0);
+      loop_->rerun_forward_backward();
+      break;
+    case ActionKind::offload_grad_buffers:
+      loop_->offload_grad_buffers();
+      break;
+    case ActionKind::restore_grad_buffers:
+      loop_->restore_grad_buffers();
+      break;
   }
 }
 

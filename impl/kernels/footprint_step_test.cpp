@@ -8,6 +8,7 @@
 #include "impl/kernels/footprint_checker_for_tests.h"
 #include "impl/kernels/grad_norm.h"
 #include "impl/kernels/gradients.h"
+#include "impl/kernels/hash_weights.h"
 #include "impl/kernels/main_params.h"
 #include "impl/kernels/quantize_weight.h"
 
@@ -133,6 +134,18 @@ TEST_F(StepFootprints, FinishNorm) {
   const View<uint64_t> bins = bench.view<uint64_t>(kNormBins);
   std::fill_n(bench.memory().out<uint64_t>(bins), kNormBins, 0);
   expect_true(FinishNorm{bins, bench.view<float>(1)}, kNormBins * 8, 4);
+}
+TEST_F(StepFootprints, HashesOfWeights) {
+  expect_true(HashPlanes{bench.view<e4m3>(32), bench.view<e8m0>(1), bench.view<e4m3>(32), bench.view<e8m0>(1),
+                         bench.view<uint64_t>(1)},
+              66, 8);
+  expect_true(HashWhole{View<real>(bench.view<bf16>(5)), bench.view<uint64_t>(1)}, 10, 8);
+}
+// Equal ones, so that each byte of another rank's hash can make a difference.
+TEST_F(StepFootprints, CompareHashes) {
+  const View<uint64_t> hashes = bench.view<uint64_t>(6);
+  for (uint32_t i = 0; i < 6; ++i) bench.memory().out<uint64_t>(hashes)[i] = 0x0102030405060708u + i % 2;
+  expect_true(CompareHashes{hashes, bench.view<float>(1), 3}, 48, 4);
 }
 TEST_F(StepFootprints, ClipCoefficient) {
   const View<float> norm = bench.view<float>(1);

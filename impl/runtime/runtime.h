@@ -55,6 +55,9 @@ class Runtime {
   // Bytes of a buffer are zero or uninitialized as asked. `name` must outlive the runtime.
   virtual BufferId allocate(const char* name, uint32_t bytes, Fill fill) = 0;
   virtual void release(BufferId buffer) = 0;
+  // Memory again for a released buffer, of the size it had and under the id it had, but at another address:
+  // graphs captured earlier name memory that is gone, and may not be launched.
+  virtual void allocate_again(BufferId buffer, Fill fill) = 0;
 
   virtual StreamId create_stream(const char* name, StreamKind kind = StreamKind::non_blocking) = 0;
   virtual EventId create_event() = 0;

@@ -44,14 +44,31 @@ void TrainingLoop::end_loop(bool keep_graph) {
   if (!keep_graph) step_.reset_graph();
 }
 
-void TrainingLoop::evaluate(int passes) {
+template <class Work>
+void TrainingLoop::with_weights_and_without_hooks(Work&& work) {
   const bool hooks = step_.hooks_enabled();
   step_.zero_grad_buffer();
   step_.copy_main_params_to_param_buffer();
   step_.disable_forward_pre_hook();
   step_.force_param_sync();
-  for (int i = 0; i < passes; ++i) step_.forward_evaluation(evaluations_++);
+  work();
   if (hooks) step_.enable_forward_pre_hook();
+}
+
+void TrainingLoop::evaluate(int passes) {
+  with_weights_and_without_hooks([&] {
+    for (int i = 0; i < passes; ++i) step_.forward_evaluation(evaluations_++);
+  });
+}
+
+void TrainingLoop::check_weight_hashes() {
+  with_weights_and_without_hooks([&] { step_.check_weight_hashes(); });
+}
+
+void TrainingLoop::rerun_forward_backward() {
+  step_.zero_grad_buffer();
+  if (step_.next_work_gathers()) step_.copy_main_params_to_param_buffer();
+  step_.rerun_forward_backward();
 }
 
 }  // namespace gatherfuzz

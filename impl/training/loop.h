@@ -20,9 +20,17 @@ class TrainingLoop {
   void start_loop(bool hooks_on);
   void end_loop(bool keep_graph);
   void evaluate(int passes);
+  // Throws WeightsDiffer.
+  void check_weight_hashes();
+  // The last batch again, without an update.
+  void rerun_forward_backward();
+  void offload_grad_buffers() { step_.offload_grad_buffers(); }
+  void restore_grad_buffers() { step_.restore_grad_buffers(); }
 
  private:
   void sync_weights();
+  template <class Work>
+  void with_weights_and_without_hooks(Work&& work);
 
   TrainStep& step_;
   uint32_t evaluations_ = 0;

@@ -259,5 +259,62 @@ TEST(Loop, CountsFollowTheMeaningOfDrawnActions) {
   EXPECT_GT(captures, 60);
 }
 
+// Memory at another address: the graph before names what is gone.
+TEST_P(Loops, MovedGradMemoryIsCapturedAgain) {
+  TrainingBench bench(with_graph(small_flags(), 0), GetParam());
+  bench.train(2);
+  const GraphId before = bench.step().graph();
+  ASSERT_NE(before, 0);
+  bench.loop([](TrainingLoop& loop) {
+    loop.offload_grad_buffers();
+    loop.restore_grad_buffers();
+  });
+  EXPECT_EQ(bench.step().graph(), 0);
+  EXPECT_TRUE(bench.train());
+  EXPECT_EQ(bench.step().counts().captures, 2);
+  EXPECT_NE(bench.step().graph(), before);
+}
+
+TEST_P(Loops, WorkWhileGradMemoryIsOffloadedIsAnIllegalAddress) {
+  TrainingBench bench(small_flags(), GetParam());
+  bench.train(1);
+  bench.loop([](TrainingLoop& loop) { loop.offload_grad_buffers(); });
+  try {
+    bench.train(1);
+    FAIL() << "the grad buffers are not there";
+  } catch (const RuntimeError& error) {
+    EXPECT_EQ(error.error(), Error::illegal_address);
+  }
+}
+
+TEST_P(Loops, ABatchThatRunsAgainLeavesStateAlone) {
+  TrainingBench bench(small_flags(), GetParam());
+  bench.train(2);
+  const auto main = bench.optimizer_state();
+  const uint32_t batch = bench.step().batch();
+  bench.inject(0, Injection::grad);
+  bench.loop([](TrainingLoop& loop) { loop.rerun_forward_backward(); });
+  EXPECT_EQ(bench.optimizer_state(), main);
+  EXPECT_EQ(bench.step().batch(), batch);
+  EXPECT_FALSE(bench.train()) << "the injection waited for the next iteration";
+}
+
+TEST_P(Loops, EveryRankHearsThatWeightsDiffer) {
+  TrainingBench bench(small_flags(), GetParam());
+  bench.train(1);
+  bench.loop([](TrainingLoop& loop) { loop.check_weight_hashes(); });
+  for (const QuantizedWeight& weight : bench.step(1).parts().weights) {
+    if (weight.rows == 0) continue;
+    const Operand byte = weight.columnwise.slice(weight.columnwise.count() - 1, 1);
+    if (GetParam() == MemoryKind::symbolic) {
+      bench.world.symbolic()[1].assign(byte, "another"_term);
+    } else {
+      *bench.world.host()[1].data(byte) ^= std::byte{1};
+    }
+    break;
+  }
+  EXPECT_THROW(bench.run([](TrainStep& step) { step.check_weight_hashes(); }), WeightsDiffer);
+}
+
 }  // namespace
 }  // namespace gatherfuzz

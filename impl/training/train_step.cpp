@@ -1,6 +1,7 @@
 #include "impl/training/train_step.h"
 
 #include <limits>
+#include <utility>
 
 #include "impl/kernels/fill.h"
 #include "impl/kernels/gradients.h"
@@ -170,14 +171,41 @@ void TrainStep::forward_evaluation(uint32_t index) {
 void TrainStep::set_microbatches(int microbatches) {
   if (microbatches == microbatches_) return;
   microbatches_ = microbatches;
+  drop_graph();
+}
+
+void TrainStep::drop_graph() {
   if (graph_ != 0) runtime_.destroy_graph(graph_);
   graph_ = 0;
 }
 
 void TrainStep::reset_graph() {
-  if (graph_ != 0) runtime_.destroy_graph(graph_);
-  graph_ = 0;
+  drop_graph();
   calls_ = 0;
+}
+
+void TrainStep::rerun_forward_backward() {
+  --batch_;
+  const Injection pending = std::exchange(injection_, Injection::none);
+  forward_backward();
+  finish_grad_sync();
+  injection_ = pending;
+}
+
+void TrainStep::check_weight_hashes() {
+  if (!weight_hashes_) weight_hashes_.emplace(runtime_, parts_);
+  weight_hashes_->check();
+}
+
+void TrainStep::offload_grad_buffers() {
+  runtime_.synchronize_stream(parts_.streams.compute);
+  runtime_.synchronize_stream(parts_.streams.comm);
+  for (const BufferPair& pair : parts_.buffers) runtime_.release(pair.grads);
+}
+
+void TrainStep::restore_grad_buffers() {
+  for (const BufferPair& pair : parts_.buffers) runtime_.allocate_again(pair.grads, Fill::zero);
+  drop_graph();
 }
 
 void TrainStep::save_state() {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "impl/kernels/dataset.h"
 #include "impl/training/assembly.h"
+#include "impl/training/weight_hashes.h"
 
 namespace gatherfuzz {
 
@@ -42,6 +44,14 @@ class TrainStep {
   // A forward pass over an evaluation batch.
   void forward_evaluation(uint32_t index);
 
+  // Throws WeightsDiffer.
+  void check_weight_hashes();
+  // Gives the grad memory back, with the params that share it. Until it is restored nothing that uses it may
+  // be called.
+  void offload_grad_buffers();
+  // Zeros, at another address: a graph is dropped, and captured anew when it may be.
+  void restore_grad_buffers();
+
   // Whether the work that forward_backward would run next contains the all-gather: it must then be staged
   // before.
   bool next_work_gathers() const;
@@ -50,6 +60,8 @@ class TrainStep {
 
   void inject(Injection injection) { injection_ = injection; }
   void skip_batch() { ++batch_; }
+  // The last batch comes once more; an injection waits for the iteration after it.
+  void rerun_forward_backward();
   int microbatches() const { return microbatches_; }
   // A graph captured for another number of microbatches is dropped, and captured anew when it may be.
   void set_microbatches(int microbatches);
@@ -71,6 +83,7 @@ class TrainStep {
   void run_work();
   void load_batch();
   void average_loss();
+  void drop_graph();
 
   Runtime& runtime_;
   Flags flags_;
@@ -84,6 +97,7 @@ class TrainStep {
   bool graph_gathers_ = false;
   bool weights_current_ = false;
   Injection injection_ = Injection::none;
+  std::optional<WeightHashes> weight_hashes_;  // made when first asked for
   View<float> reduced_loss_;
   EventId loss_ready_ = 0;
   EventId loss_reduced_ = 0;

@@ -15,6 +15,7 @@ class ForwardingRuntime : public Runtime {
     return inner_.allocate(name, bytes, fill);
   }
   void release(BufferId buffer) override { inner_.release(buffer); }
+  void allocate_again(BufferId buffer, Fill fill) override { inner_.allocate_again(buffer, fill); }
   StreamId create_stream(const char* name, StreamKind kind) override {
     return inner_.create_stream(name, kind);
   }

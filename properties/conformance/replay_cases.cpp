@@ -51,6 +51,38 @@ void released_memory(Trial& t) {
   t.fails(Error::illegal_address, "a replay", [&] { rt.launch_graph(s, graph); });
 }
 
+void moved_memory(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{x, 1});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  rt.release(x.buffer);
+  rt.allocate_again(x.buffer, Fill::zero);
+  t.fails(Error::illegal_address, "a replay", [&] { rt.launch_graph(s, graph); });
+}
+
+// Work launched and graphs captured from then on use the new memory.
+void memory_again(Trial& t) {
+  Runtime& rt = t.rt;
+  const View<float> x = t.value(), y = t.value();
+  const StreamId s = rt.create_stream("s");
+  rt.launch(s, SetTo{x, 7});
+  t.fails(Error::invalid_value, "memory again for a buffer that has some",
+          [&] { rt.allocate_again(x.buffer, Fill::zero); });
+  rt.release(x.buffer);
+  rt.allocate_again(x.buffer, Fill::zero);
+  t.holds(0, "the new memory", s, x);
+  rt.begin_capture(s);
+  rt.launch(s, AddTo{x, 2});
+  rt.launch(s, TripleAdd{x, y, 0});
+  const GraphId graph = rt.end_capture(s);
+  rt.launch_graph(s, graph);
+  t.holds(6, "y", s, y);
+}
+
 // The prior work of the stream, the launch before, and one from another stream.
 void launches_are_ordered(Trial& t) {
   Runtime& rt = t.rt;
@@ -255,6 +287,8 @@ std::span<const Case> replay_cases() {
       {"rule 34", "scalars and addresses are frozen at capture", scalars_are_frozen},
       {"rule 35", "what addresses point to is read at replay", content_is_read_at_replay},
       {"rule 35", "a replay over released memory", released_memory, Case::Kind::undefined},
+      {"rule 35", "a replay over memory that moved", moved_memory, Case::Kind::undefined},
+      {"rule 35", "a capture over memory that moved before", memory_again},
       {"rule 36", "launches of one graph are ordered, also from two streams", launches_are_ordered},
       {"rule 36", "a launch is ordered after prior work of its stream", whole_graph},
       {"rule 36", "a graph destroyed in flight completes", destroyed_in_flight},

@@ -38,6 +38,8 @@ class CudaMemory {
   }
   // The address, which is no longer the buffer's.
   std::byte* take(BufferId buffer) { return std::exchange(buffers_[buffer].data, nullptr); }
+  void put(BufferId buffer, std::byte* data) { buffers_[buffer].data = data; }
+  uint32_t bytes(BufferId buffer) const { return buffers_[buffer].bytes; }
   std::size_t size() const { return buffers_.size(); }
 
  private:

@@ -74,7 +74,7 @@ cudaGraphExec_t CudaRank::graph_at(GraphId graph) const {
   return graphs_[graph - 1u];
 }
 
-BufferId CudaRank::allocate(const char* name, uint32_t bytes, Fill fill) {
+std::byte* CudaRank::make_memory(const char* name, uint32_t bytes, Fill fill) {
   void* data = nullptr;
   call([&] {
     check(cudaMalloc(&data, std::max(bytes, 1u)), name);
@@ -82,7 +82,17 @@ BufferId CudaRank::allocate(const char* name, uint32_t bytes, Fill fill) {
     check(cudaMemsetAsync(data, fill == Fill::zero ? 0 : 0xFF, bytes, private_stream_), "cudaMemsetAsync");
     check(cudaStreamSynchronize(private_stream_), "cudaStreamSynchronize");
   });
-  return memory_.add(static_cast<std::byte*>(data), bytes);
+  return static_cast<std::byte*>(data);
+}
+
+BufferId CudaRank::allocate(const char* name, uint32_t bytes, Fill fill) {
+  return memory_.add(make_memory(name, bytes, fill), bytes);
+}
+
+void CudaRank::allocate_again(BufferId buffer, Fill fill) {
+  if (buffer == 0 || buffer >= memory_.size() || memory_.alive(buffer))
+    throw RuntimeError(Error::invalid_value, "memory again for a buffer that was not released");
+  memory_.put(buffer, make_memory("memory again", memory_.bytes(buffer), fill));
 }
 
 void CudaRank::release(BufferId buffer) {

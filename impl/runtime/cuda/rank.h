@@ -22,6 +22,7 @@ class CudaRank : public Runtime {
   int world_size() const override { return ranks_; }
   BufferId allocate(const char* name, uint32_t bytes, Fill fill) override;
   void release(BufferId buffer) override;
+  void allocate_again(BufferId buffer, Fill fill) override;
   StreamId create_stream(const char* name, StreamKind kind) override;
   EventId create_event() override;
   void submit(StreamId stream, const OpType& type, const void* op, Site site) override;
@@ -55,6 +56,7 @@ class CudaRank : public Runtime {
   cudaStream_t stream_at(StreamId stream) const;
   cudaEvent_t event_at(EventId event) const;
   cudaGraphExec_t graph_at(GraphId graph) const;
+  std::byte* make_memory(const char* name, uint32_t bytes, Fill fill);
   // Makes the call on the current host thread.
   void call(const std::function<void()>& f) const;
   void delay(cudaStream_t stream);

@@ -20,14 +20,22 @@ GATHERFUZZ_CLONES void narrow(const float* __restrict__ from, uint32_t n, bf16* 
 
 }  // namespace
 
-BufferId HostMemory::allocate(uint32_t bytes, bool zeroed) {
+HostMemory::Buffer HostMemory::make_buffer(uint32_t bytes, bool zeroed) {
   Buffer buffer;
   buffer.bytes = bytes;
   buffer.data.reset(static_cast<std::byte*>(::operator new[](bytes + 64u, std::align_val_t{64})));
   // What nobody wrote reads as NaN.
   std::memset(buffer.data.get(), zeroed ? 0 : 0xFF, bytes + 64u);
-  buffers_.push_back(std::move(buffer));
+  return buffer;
+}
+
+BufferId HostMemory::allocate(uint32_t bytes, bool zeroed) {
+  buffers_.push_back(make_buffer(bytes, zeroed));
   return static_cast<BufferId>(buffers_.size() - 1);
+}
+
+void HostMemory::allocate_again(BufferId buffer, uint32_t bytes, bool zeroed) {
+  buffers_[buffer] = make_buffer(bytes, zeroed);
 }
 
 void HostMemory::release(BufferId buffer) {

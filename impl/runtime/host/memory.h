@@ -20,6 +20,7 @@ class HostMemory {
 
   BufferId allocate(uint32_t bytes, bool zeroed);
   void release(BufferId buffer);
+  void allocate_again(BufferId buffer, uint32_t bytes, bool zeroed);
 
   std::byte* data(const Operand& operand) { return buffers_[operand.buffer].data.get() + operand.begin; }
   const std::byte* data(const Operand& operand) const {
@@ -61,6 +62,8 @@ class HostMemory {
     std::unique_ptr<std::byte[], Free> data;
     uint32_t bytes = 0;
   };
+
+  static Buffer make_buffer(uint32_t bytes, bool zeroed);
 
   int rank_;
   std::vector<Buffer> buffers_;

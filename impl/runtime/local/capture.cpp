@@ -92,6 +92,7 @@ void RankRuntime::begin_capture(StreamId stream, CaptureMode mode) {
   capture.origin = stream;
   capture.mode = mode;
   capture.host_thread = host_thread_;
+  capture.graph->captured = releases_;
   captures_.push_back(std::move(capture));
   streams_[stream].capture = static_cast<int>(captures_.size()) - 1;
   streams_[stream].tail.clear();

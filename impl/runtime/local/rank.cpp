@@ -20,7 +20,7 @@ RankRuntime::RankRuntime(World& world, int rank) : world_(world), rank_(rank) {
 
 BufferId RankRuntime::allocate(const char* name, uint32_t bytes, Fill fill) {
   fail_if_prohibited("allocation of ", name);
-  buffers_.push_back({name, bytes, true});
+  buffers_.push_back({name, bytes, true, bytes, releases_});
   const auto r = static_cast<std::size_t>(rank_);
   const bool zeroed = fill == Fill::zero;
   return world_.memory_kind() == MemoryKind::symbolic ? world_.symbolic()[r].allocate(bytes, zeroed)
@@ -40,6 +40,23 @@ void RankRuntime::release(BufferId buffer) {
     world_.symbolic()[r].release(buffer);
   } else {
     world_.host()[r].release(buffer);
+  }
+}
+
+void RankRuntime::allocate_again(BufferId buffer, Fill fill) {
+  if (buffer == 0 || buffer >= buffers_.size() || buffers_[buffer].alive)
+    throw RuntimeError(Error::invalid_value, "memory again for a buffer that was not released");
+  Buffer& b = buffers_[buffer];
+  fail_if_prohibited("allocation of ", b.name);
+  b.bytes = b.size;
+  b.alive = true;
+  b.placed = releases_;
+  const auto r = static_cast<std::size_t>(rank_);
+  const bool zeroed = fill == Fill::zero;
+  if (world_.memory_kind() == MemoryKind::symbolic) {
+    world_.symbolic()[r].allocate_again(buffer, zeroed);
+  } else {
+    world_.host()[r].allocate_again(buffer, b.size, zeroed);
   }
 }
 
@@ -82,10 +99,24 @@ void RankRuntime::check_operands(const OpType& type, const void* op) const {
   });
 }
 
+// A graph holds the addresses of its capture (rule 34).
+void RankRuntime::check_unmoved(const GraphExec& graph, const GraphNode& node) const {
+  for_each_access(*node.type, graph.op(node), [&](const Operand& operand, const OperandField&) {
+    if (buffers_[operand.buffer].placed > graph.captured)
+      throw RuntimeError(Error::illegal_address,
+                         std::string(node.type->name) +
+                             " in a graph names memory that has moved since the capture (buffer " +
+                             buffers_[operand.buffer].name + ")");
+  });
+}
+
 // Memory may have been released since the capture, or since the last launch.
 void RankRuntime::check_graph(GraphExec& graph) const {
   if (graph.checked == releases_) return;
-  for (const GraphNode& node : graph.nodes) check_operands(*node.type, graph.op(node));
+  for (const GraphNode& node : graph.nodes) {
+    check_operands(*node.type, graph.op(node));
+    check_unmoved(graph, node);
+  }
   graph.checked = releases_;
 }
 

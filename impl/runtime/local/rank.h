@@ -26,6 +26,7 @@ class RankRuntime : public Runtime {
   int world_size() const override { return world_.ranks(); }
   BufferId allocate(const char* name, uint32_t bytes, Fill fill) override;
   void release(BufferId buffer) override;
+  void allocate_again(BufferId buffer, Fill fill) override;
   StreamId create_stream(const char* name, StreamKind kind) override;
   EventId create_event() override;
   void submit(StreamId stream, const OpType& type, const void* op, Site site) override;
@@ -78,8 +79,10 @@ class RankRuntime : public Runtime {
   };
   struct Buffer {
     const char* name = "";
-    uint32_t bytes = 0;  // 0 once released
+    uint32_t bytes = 0;  // 0 while released
     bool alive = false;
+    uint32_t size = 0;    // when alive
+    uint64_t placed = 1;  // releases of memory, plus 1, when it got its address
   };
 
   QueueItem& push(QueueItem::Kind kind, StreamId stream, Site site);
@@ -94,6 +97,7 @@ class RankRuntime : public Runtime {
   [[noreturn]] void fail_unallocated(const OpType& type, const Operand& operand) const;
   void check_operands(const OpType& type, const void* op) const;
   void check_graph(GraphExec& graph) const;
+  void check_unmoved(const GraphExec& graph, const GraphNode& node) const;
   Event& event_at(EventId event);
   // Throws if the stream cannot take work now.
   void check_stream(StreamId stream) {

@@ -84,7 +84,8 @@ struct GraphExec {
   std::vector<uint32_t> edges;
   OpStorage storage;
   bool alive = true;
-  uint64_t checked = 0;  // releases of memory when its operands were last found to be allocated, plus 1
+  uint64_t captured = 0;  // releases of memory, plus 1, when the capture began
+  uint64_t checked = 0;   // the same, when its operands were last found to be allocated
 
   const std::byte* op(const GraphNode& node) const { return storage.at(node.place); }
   // The nodes it follows.

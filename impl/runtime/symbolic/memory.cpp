@@ -17,6 +17,10 @@ void SymbolicMemory::release(BufferId buffer) {
   assign_piece(buffer, Segment{kUninitialized}, bytes(buffer));
 }
 
+void SymbolicMemory::allocate_again(BufferId buffer, bool zeroed) {
+  assign_piece(buffer, Segment{zeroed ? kZeroTerm : kUninitialized}, bytes(buffer));
+}
+
 void SymbolicMemory::reinterpret(Segment& piece, uint8_t width) {
   static constexpr Term kReinterpret = term_of("reinterpret");
   static constexpr Term kShifted = term_of("shifted");

@@ -56,6 +56,7 @@ class SymbolicMemory {
 
   BufferId allocate(uint32_t bytes, bool zeroed);
   void release(BufferId buffer);
+  void allocate_again(BufferId buffer, bool zeroed);
 
   // Calls f(segment, end) for each piece of the operand, cut to it; pieces are whole elements of the operand.
   // A piece whose element size is not the operand's or whose elements begin elsewhere, and an element made of
