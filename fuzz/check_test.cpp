@@ -94,7 +94,7 @@ TEST_F(CheckTest, BadFilesAreNamedWithTheirLineAndQuickly) {
   const struct {
     std::string file, message;
   } cases[] = {
-      {program("typo.program", "train 1\ntrian 2\n"), "typo.program:3: expected set, delay, fault"},
+      {program("typo.program", "train 1\ntrian 2\n"), "typo.program:3: expected set, delay, twin, fault"},
       {write("empty.program", ""), "empty.program:1: expected the first line"},
       {write("binary.program", std::string("\x7f"
                                            "ELF\0\xff\x01",

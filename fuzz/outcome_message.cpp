@@ -30,6 +30,7 @@ std::string to_message(const Outcome& outcome) {
                             {"text", outcome.text.substr(0, kLongestText)},
                             {"op", outcome.op},
                             {"what", outcome.what},
+                            {"twin", number_or_null(outcome.twin)},
                             {"rank", outcome.rank},
                             {"iteration", outcome.iteration},
                             {"signature", outcome.signature},
@@ -55,6 +56,7 @@ Outcome from_message(std::string_view bytes) {
   message.at("text").get_to(outcome.text);
   message.at("op").get_to(outcome.op);
   message.at("what").get_to(outcome.what);
+  outcome.twin = enum_or_nothing<TwinKind>(message.at("twin"));
   message.at("rank").get_to(outcome.rank);
   message.at("iteration").get_to(outcome.iteration);
   message.at("signature").get_to(outcome.signature);

@@ -360,10 +360,17 @@ uint64_t HostMonitor::fingerprint(int r, const Operand& operand) {
   return hash_bytes(memory(r).data(operand), operand.bytes);
 }
 
+// A sum of hashes of elements, each with its place, so that it does not depend on how shards are cut.
 uint64_t HostMonitor::main_fingerprint(int r) {
   uint64_t hash = 0;
-  for (const Shard& shard : rank(r).step_ops->parts().optimizer->shards())
-    hash = mix(hash, fingerprint(r, shard.main));
+  for (const Shard& shard : rank(r).step_ops->parts().optimizer->shards()) {
+    const float* main = memory(r).in<float>(shard.main);
+    for (const ShardPiece& piece : shard.pieces) {
+      const uint64_t first = (uint64_t{piece.param} << 32) + piece.in_param;
+      for (uint32_t i = 0; i < piece.count; ++i)
+        hash += mix(std::bit_cast<uint32_t>(main[piece.in_shard + i]), first + i);
+    }
+  }
   return hash;
 }
 

@@ -46,6 +46,32 @@ struct Delay {
   bool operator==(const Delay&) const = default;
 };
 
+// A second run, derived from the program, that must take the same steps: by a change that must not matter.
+// Without a `twin` line the program's hash chooses among those that apply.
+enum class TwinKind : uint8_t {
+  none,
+  eager,
+  without_evaluation,
+  again,
+  overlap_param_gather,
+  overlap_grad_reduce,
+  reuse_grad_buf_for_mxfp8_param_ag,
+  fp8_param_gather,
+  buckets,
+  registration_order,
+  average_in_collective,
+  loss_scale,
+  hooks,
+  schedule,
+};
+
+struct TwinSpec {
+  TwinKind kind = TwinKind::none;
+  Comments comments;
+
+  bool operator==(const TwinSpec&) const = default;
+};
+
 enum class FaultKind : uint8_t { drop, duplicate, insert, drop_wait, previous_value, coefficient };
 
 // Iterations of the program a fault is active in, counted from 1: one, or this one and all later ones.
@@ -124,6 +150,7 @@ struct Expectation {
 struct Program {
   Flags flags;
   std::vector<Delay> delays;
+  std::optional<TwinSpec> twin;
   std::vector<FaultSpec> faults;
   std::vector<Action> actions;
   std::optional<Expectation> expect;

@@ -80,6 +80,17 @@ TEST(ProgramDocument, Actions) {
   EXPECT_EQ(rows_below("## Actions"), rows);
 }
 
+TEST(ProgramDocument, Twins) {
+  std::vector<std::string> rows;
+  for (const TwinInfo& info : twin_table()) {
+    EXPECT_EQ(&twin_table()[static_cast<size_t>(info.kind)], &info) << "rows are in the order of the enum";
+    const bool judged = info.kind != TwinKind::none;
+    rows.push_back(
+        row({code(info.name), judged ? code(name_of(info.failure)) : "", std::string(info.meaning)}));
+  }
+  EXPECT_EQ(rows_below("## Twins"), rows);
+}
+
 TEST(ProgramDocument, Faults) {
   std::vector<std::string> rows;
   for (const FaultKindInfo& info : fault_table()) {

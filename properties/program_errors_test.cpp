@@ -29,8 +29,9 @@ struct ErrorCase {
 };
 
 const ErrorCase kCases[] = {
-    {"trian 2\n", "2: expected set, delay, fault, an action or expect, found 'trian'; nearest: train\n"},
-    {"action 2\n", "2: expected set, delay, fault, an action or expect, found 'action'\n"},
+    {"trian 2\n",
+     "2: expected set, delay, twin, fault, an action or expect, found 'trian'; nearest: train\n"},
+    {"action 2\n", "2: expected set, delay, twin, fault, an action or expect, found 'action'\n"},
     {"train\n", "2: expected N (1 to 1000), found nothing\n"},
     {"train x\n", "2: expected N to be 1 to 1000, found 'x'\n"},
     {"train 0\n", "2: expected N to be 1 to 1000, found '0'\n"},
@@ -74,11 +75,14 @@ const ErrorCase kCases[] = {
     {"fault drop op=a iteration=+\n",
      "2: expected iteration= to be 1 to 1000, or with + from there on, found '+'\n"},
     {"train 1\nset seed 1\n",
-     "3: expected set, delay, fault, actions and expect in this order, found 'set' after action lines\n"},
+     "3: expected set, delay, twin, fault, actions and expect in this order, found 'set' after action "
+     "lines\n"},
     {"fault drop op=a\ndelay comm by=1\n",
-     "3: expected set, delay, fault, actions and expect in this order, found 'delay' after fault lines\n"},
+     "3: expected set, delay, twin, fault, actions and expect in this order, found 'delay' after fault "
+     "lines\n"},
     {"expect pass\ntrain 1\n",
-     "3: expected set, delay, fault, actions and expect in this order, found 'train' after expect lines\n"},
+     "3: expected set, delay, twin, fault, actions and expect in this order, found 'train' after expect "
+     "lines\n"},
     {"expect pass\nexpect pass\n", "3: expected at most one expect line\n"},
     {"expect\n", "2: expected the verdict to be pass, refused, fail or vacuous, found ''\n"},
     {"expect pas\n",
@@ -91,7 +95,7 @@ const ErrorCase kCases[] = {
      "found 'flag'; nearest: flags\n"},
     {"train x\n\n# c\ntrian 1\n",
      "2: expected N to be 1 to 1000, found 'x'\n"
-     "5: expected set, delay, fault, an action or expect, found 'trian'; nearest: train\n"},
+     "5: expected set, delay, twin, fault, an action or expect, found 'trian'; nearest: train\n"},
     {"train 600\ntrain 401\ntrain 1\n", "3: expected at most 1000 training steps, found 1001\n"},
     {"train 1\x01\n", "2: expected UTF-8 text without control characters\n"},
     {"# \xC3\n", "2: expected UTF-8 text without control characters\n"},

@@ -1,6 +1,7 @@
 #include "properties/program_lines.h"
 
 #include <algorithm>
+#include <array>
 
 namespace gatherfuzz {
 
@@ -116,6 +117,44 @@ constexpr FaultKindInfo kFaults[] = {
     {FaultKind::coefficient, "coefficient", kCoefficient, "a factor of the op is multiplied by by="},
 };
 
+constexpr TwinInfo kTwins[] = {
+    {TwinKind::none, "none", FailureClass::graph_differs, "no second run"},
+    {TwinKind::eager, "eager", FailureClass::graph_differs, "nothing is captured or replayed"},
+    {TwinKind::without_evaluation, "without_evaluation", FailureClass::eval_disturbs,
+     "no `evaluate`, no `check_weight_hashes`, no `rerun_forward_backward`"},
+    {TwinKind::again, "again", FailureClass::nondeterministic, "the same program"},
+    {TwinKind::overlap_param_gather, "overlap_param_gather", FailureClass::flag_differs,
+     "the param gather does not overlap"},
+    {TwinKind::overlap_grad_reduce, "overlap_grad_reduce", FailureClass::flag_differs,
+     "neither gather nor reduction overlaps"},
+    {TwinKind::reuse_grad_buf_for_mxfp8_param_ag, "reuse_grad_buf_for_mxfp8_param_ag",
+     FailureClass::flag_differs,
+     "MXFP8 params are gathered in a buffer of their own, or through gradient memory"},
+    {TwinKind::fp8_param_gather, "fp8_param_gather", FailureClass::flag_differs,
+     "weights are stored whole and quantized on use, or kept as MXFP8; only where memory holds numbers"},
+    {TwinKind::buckets, "buckets", FailureClass::flag_differs, "buckets end elsewhere"},
+    {TwinKind::registration_order, "registration_order", FailureClass::flag_differs,
+     "params are registered in another order"},
+    {TwinKind::average_in_collective, "average_in_collective", FailureClass::flag_differs,
+     "the average is taken in the collective, or before it; with FP32 gradients, or a power of two of ranks"},
+    {TwinKind::loss_scale, "loss_scale", FailureClass::flag_differs,
+     "the loss scale is twice as large; only where memory holds numbers"},
+    {TwinKind::hooks, "hooks", FailureClass::flag_differs,
+     "loops start with the forward pre-hooks the other way"},
+    {TwinKind::schedule, "schedule", FailureClass::flag_differs,
+     "runnable ops come in another order, and without delays"},
+};
+static_assert(std::size(kTwins) == size_t(TwinKind::schedule) + 1);
+
+constexpr auto kTwinNames = [] {
+  std::array<std::string_view, std::size(kTwins)> names{};
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kTwins[i].name;
+  return names;
+}();
+
+constexpr Argument<TwinSpec> kTwin[] = {
+    argument<&TwinSpec::kind, TwinSpec>("KIND", true, true, {0, 0, kTwinNames})};
+
 constexpr Argument<Delay> kDelay[] = {
     argument<&Delay::stream, Delay>("STREAM", true, true, {0, 0, kStreams}),
     argument<&Delay::by, Delay>("by", false, true, {1, 1000, {}}),
@@ -205,6 +244,12 @@ std::span<const FaultKindInfo> fault_table() {
 }
 std::span<const Argument<Delay>> delay_arguments() {
   return kDelay;
+}
+std::span<const TwinInfo> twin_table() {
+  return kTwins;
+}
+std::span<const Argument<TwinSpec>> twin_arguments() {
+  return kTwin;
 }
 const ActionInfo* find_action(std::string_view name) {
   return find_row(action_table(), name);

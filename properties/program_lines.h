@@ -36,6 +36,16 @@ std::span<const std::string_view> fault_kind_names();
 
 std::span<const Argument<Delay>> delay_arguments();
 
+struct TwinInfo {
+  TwinKind kind;
+  std::string_view name;
+  FailureClass failure;      // if the two differ; of `none` without meaning
+  std::string_view meaning;  // what the twin is
+};
+// In the order of the enum.
+std::span<const TwinInfo> twin_table();
+std::span<const Argument<TwinSpec>> twin_arguments();
+
 // "train N", "inject_nonfinite rank= [where=]": a line as documentation writes it.
 template <class Line>
 std::string usage(std::string_view word, std::span<const Argument<Line>> table) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kHeader = "gatherfuzz program v1";
 
-enum class Section : uint8_t { set, delay, fault, action, expect };
-constexpr std::string_view kSectionNames[] = {"set", "delay", "fault", "action", "expect"};
+enum class Section : uint8_t { set, delay, twin, fault, action, expect };
+constexpr std::string_view kSectionNames[] = {"set", "delay", "twin", "fault", "action", "expect"};
 
 // The section whose lines begin with this word.
 std::optional<Section> section_of(std::string_view word) {
@@ -86,13 +86,14 @@ class Parser {
     if (!section) {
       std::vector<std::string_view> known{"set", "delay", "fault", "expect"};
       known.insert(known.end(), action_names().begin(), action_names().end());
-      return error("expected set, delay, fault, an action or expect, found " + in_quotes(words[0]) +
+      known.push_back("twin");
+      return error("expected set, delay, twin, fault, an action or expect, found " + in_quotes(words[0]) +
                    nearest_hint(words[0], known));
     }
-    if (*section == Section::expect && section_ == Section::expect)
-      return error("expected at most one expect line");
+    if (*section == section_ && (section_ == Section::expect || section_ == Section::twin))
+      return error("expected at most one " + std::string(words[0]) + " line");
     if (*section < section_) {
-      return error("expected set, delay, fault, actions and expect in this order, found " +
+      return error("expected set, delay, twin, fault, actions and expect in this order, found " +
                    in_quotes(words[0]) + " after " +
                    std::string(kSectionNames[static_cast<size_t>(section_)]) + " lines");
     }
@@ -106,6 +107,9 @@ class Parser {
         break;
       case Section::delay:
         read_delay(rest);
+        break;
+      case Section::twin:
+        read_twin(rest);
         break;
       case Section::fault:
         read_fault(rest);
@@ -144,6 +148,14 @@ class Parser {
     if (!problem.empty()) return error(problem);
     statement_ = "delay" + arguments_text(delay, delay_arguments());
     comments_ = &program_.delays.emplace_back(std::move(delay)).comments;
+  }
+
+  void read_twin(std::span<const std::string_view> words) {
+    TwinSpec twin;
+    const std::string problem = read_arguments(twin, twin_arguments(), words);
+    if (!problem.empty()) return error(problem);
+    statement_ = "twin" + arguments_text(twin, twin_arguments());
+    comments_ = &program_.twin.emplace(std::move(twin)).comments;
   }
 
   void read_fault(std::span<const std::string_view> words) {

@@ -24,6 +24,7 @@ void for_each_statement(SomeProgram& program, Each each) {
   }
   for (auto& delay : program.delays)
     each("delay" + arguments_text(delay, delay_arguments()), &delay.comments);
+  if (program.twin) each("twin" + arguments_text(*program.twin, twin_arguments()), &program.twin->comments);
   for (auto& fault : program.faults) each(print_fault(fault), &fault.comments);
   for (auto& action : program.actions) each(print_action(action), &action.comments);
   if (program.expect) each(print_expectation(*program.expect), &program.expect->comments);

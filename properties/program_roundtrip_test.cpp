@@ -92,6 +92,13 @@ Action random_action() {
   return action;
 }
 
+TwinSpec random_twin() {
+  TwinSpec twin;
+  twin.kind = static_cast<TwinKind>(below(static_cast<int>(twin_table().size())));
+  twin.comments = random_comments();
+  return twin;
+}
+
 Expectation random_expectation() {
   Expectation expectation;
   expectation.verdict = static_cast<Verdict>(below(4));
@@ -113,6 +120,7 @@ Program random_program() {
     program.delays.push_back({static_cast<StreamName>(below(2)), 1 + below(1000),
                               one_in(2) ? "" : random_name(), random_comments()});
   }
+  if (one_in(3)) program.twin = random_twin();
   for (int i = below(4); i > 0; --i) program.faults.push_back(random_fault());
   for (int i = below(20); i > 0; --i) program.actions.push_back(random_action());
   if (one_in(2)) program.expect = random_expectation();

@@ -5,8 +5,10 @@
 
 #include "properties/fault.h"
 #include "properties/host_monitor.h"
+#include "properties/program_lines.h"
 #include "properties/run_rank.h"
 #include "properties/symbolic_monitor.h"
+#include "properties/twin.h"
 
 namespace gatherfuzz {
 
@@ -84,7 +86,6 @@ std::unique_ptr<Monitor> make_monitor(World& world, const Program& program, cons
 struct SingleRun {
   Outcome outcome;
   std::vector<std::vector<StepTrace>> traces;  // by rank
-  int replays = 0;
 };
 
 SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& options) {
@@ -171,41 +172,54 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   outcome.worst_share = monitor->worst_share();
   if (const auto* host = dynamic_cast<const HostMonitor*>(monitor.get())) outcome.shares = host->shares();
   for (int r = 0; r < world.ranks(); ++r) result.traces.push_back(monitor->traces(r));
-  result.replays = monitor->happened().replays;
   world.set_observer(nullptr);
   world.set_interposer(nullptr);
   return result;
 }
 
-// Replay equals eager: the same program without graphs and faults takes the same steps.
-void compare_with_eager_twin(const Program& program, const RunOptions& options, SingleRun& run) {
-  Program twin = program;
-  twin.faults.clear();
-  twin.flags.cuda_graph_impl = CudaGraphImpl::none;
+// The number that differs first in one step; null if none does. What ranks hold of the main params depends on
+// how buckets are cut, so that their sum is compared.
+const char* difference(const SingleRun& a, const SingleRun& b, std::size_t step, std::size_t& rank) {
+  uint64_t main_a = 0, main_b = 0;
+  for (rank = 0; rank < a.traces.size(); ++rank) {
+    const StepTrace &x = a.traces[rank][step], &y = b.traces[rank][step];
+    main_a += x.main_params;
+    main_b += y.main_params;
+    if (x.loss != y.loss) return "loss";
+    if (x.norm != y.norm) return "grad norm";
+    if (x.clip != y.clip) return "clip coefficient";
+  }
+  rank = 0;
+  return main_a != main_b ? "main params" : nullptr;
+}
+
+void differs(Outcome& outcome, const Twin& twin, const char* what, std::size_t rank, std::size_t step) {
+  if (outcome.verdict == Verdict::fail) return add_also(outcome, twin.failure);
+  fail(
+      outcome, twin.failure,
+      "iteration " + std::to_string(step + 1) + ": the " + what + " differs from that of " + twin_text(twin));
+  outcome.op = twin_table()[static_cast<std::size_t>(twin.kind)].name;
+  outcome.what = what;
+  outcome.rank = static_cast<int>(rank);
+  outcome.iteration = static_cast<int>(step) + 1;
+}
+
+// A run that ended early is compared as far as it came.
+void compare_with_twin(const Twin& twin, const RunOptions& options, SingleRun& run) {
   RunOptions only_traces = options;
   only_traces.judging = Judging::none;
   only_traces.on_step = nullptr;
-  const SingleRun eager = run_once(twin, plan_program(twin), only_traces);
-  run.outcome.ops += eager.outcome.ops;
-  for (std::size_t r = 0; r < run.traces.size(); ++r) {
-    const std::size_t n = std::min(run.traces[r].size(), eager.traces[r].size());
-    for (std::size_t s = 0; s < n; ++s) {
-      if (run.traces[r][s] == eager.traces[r][s]) continue;
-      if (run.outcome.verdict == Verdict::fail) {
-        add_also(run.outcome, FailureClass::graph_differs);
-      } else {
-        const StepTrace &a = run.traces[r][s], &b = eager.traces[r][s];
-        const char* what = a.loss != b.loss ? "loss" : a.norm != b.norm ? "grad norm" : "main params";
-        fail(run.outcome, FailureClass::graph_differs,
-             "iteration " + std::to_string(s + 1) + ": the " + what +
-                 " differs from the same program run without graphs");
-        run.outcome.op = "replay";
-        run.outcome.what = what;
-        run.outcome.rank = static_cast<int>(r);
-        run.outcome.iteration = static_cast<int>(s) + 1;
-      }
-      return;
-    }
+  const SingleRun other = run_once(twin.program, twin.plan, only_traces);
+  run.outcome.ops += other.outcome.ops;
+  run.outcome.twin = twin.kind;
+  if (other.outcome.verdict != Verdict::pass)
+    return differs(run.outcome, twin, ("end (" + other.outcome.text + ")").c_str(), 0,
+                   other.traces[0].size());
+  std::size_t steps = run.traces[0].size();
+  for (const auto& traces : run.traces) steps = std::min(steps, traces.size());
+  for (std::size_t s = 0; s < steps; ++s) {
+    std::size_t rank = 0;
+    if (const char* what = difference(run, other, s, rank)) return differs(run.outcome, twin, what, rank, s);
   }
 }
 
@@ -223,7 +237,9 @@ Outcome run_program(const Program& program, const RunOptions& options) {
   const Plan plan = plan_program(program);
   SingleRun run = run_once(program, plan, options);
   const bool comparable = run.outcome.verdict == Verdict::pass || run.outcome.verdict == Verdict::fail;
-  if (options.twin && run.replays > 0 && comparable) compare_with_eager_twin(program, options, run);
+  if (options.twin && comparable)
+    if (const std::optional<Twin> twin = choose_twin(program, plan, options.runtime == RuntimeKind::host))
+      compare_with_twin(*twin, options, run);
   outcome = std::move(run.outcome);
   if (outcome.failure) outcome.signature = signature_of(outcome);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

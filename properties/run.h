@@ -33,7 +33,7 @@ struct RunOptions {
   RuntimeKind runtime = RuntimeKind::symbolic;
   // One op a kernel, or one op a module's pass. By default fine on host and coarse on symbolic.
   std::optional<bool> coarse;
-  bool twin = true;  // also run the program without graphs, where it replays, and compare
+  bool twin = true;  // also run the program's twin (twin.h), where it has one, and compare
   Judging judging = Judging::stop_at_first;
   const Dataset* dataset = nullptr;   // default: synthetic
   std::optional<uint64_t> op_budget;  // default: many times what the program implies
@@ -51,9 +51,10 @@ struct Outcome {
   std::string what;
   int rank = 0;
   int iteration = 0;
-  uint64_t signature = 0;  // of a failure: class, op and what, without numbers
-  int steps = 0;           // training steps that ran to their end
-  uint64_t ops = 0;        // executed, twin included
+  std::optional<TwinKind> twin;  // that was run beside it
+  uint64_t signature = 0;        // of a failure: class, op and what, without numbers
+  int steps = 0;                 // training steps that ran to their end
+  uint64_t ops = 0;              // executed, twin included
   uint64_t gradients_compared = 0;
   uint64_t weights_compared = 0;
   double worst_share = 0.0;

@@ -29,12 +29,13 @@ GATHERFUZZ_REFERENCE_CLONES void scale_before_sum(GradPrecision precision, std::
 GATHERFUZZ_REFERENCE_CLONES std::vector<float> reduce(GradPrecision precision,
                                                       const std::vector<std::vector<float>>& by_rank,
                                                       bool average_in_collective) {
-  std::vector<float> sum = by_rank.front();
-  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += by_rank[rank][i];
-  }
   const float factor = average_in_collective ? 1.0f / static_cast<float>(by_rank.size()) : 1.0f;
-  for (float& value : sum) value = round_gradient(precision, value * factor);
+  std::vector<float> sum = by_rank.front();
+  for (float& value : sum) value *= factor;
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += by_rank[rank][i] * factor;
+  }
+  for (float& value : sum) value = round_gradient(precision, value);
   return sum;
 }
 

@@ -19,8 +19,8 @@ void accumulate(GradPrecision precision, std::span<float> main_grad, std::span<c
 // gradient = round(gradient * (1 / data_parallel_size)): before the sum, unless it averages itself.
 void scale_before_sum(GradPrecision precision, std::span<float> gradient, int data_parallel_size);
 
-// The sum over ranks, ascending from rank 0's value, rounded once. average_in_collective: the sum times
-// (1 / ranks) before that rounding.
+// The sum over ranks, ascending from rank 0's value, rounded once. average_in_collective: of the values times
+// (1 / ranks).
 std::vector<float> reduce(GradPrecision precision, const std::vector<std::vector<float>>& by_rank,
                           bool average_in_collective);
 

@@ -53,9 +53,12 @@ TEST(Reduce, AddsRanksInAscendingOrderAndRoundsOnce) {
   // Rounding after each addition would stay at 1 (bf16 steps by 2^-7 there).
   EXPECT_EQ(reduce(GradPrecision::bf16, {{1.0f}, {0x1p-8f}, {0x1p-8f}}, false)[0], 1.0f + 0x1p-7f);
   EXPECT_EQ(reduce(GradPrecision::bf16, {{3.0f}, {1.0f}}, true)[0], 2.0f);
-  // The average is rounded once, after the factor: (1 + 2^-8) / 3, not (1) / 3.
+  // The average is rounded once, at the end: 1/3 + 2^-8/3, neither of them rounded before.
   EXPECT_EQ(reduce(GradPrecision::bf16, {{1.0f}, {0x1p-8f}, {0.0f}}, true)[0],
-            round_to_bf16((1.0f + 0x1p-8f) * (1.0f / 3.0f)));
+            round_to_bf16(1.0f * (1.0f / 3.0f) + 0x1p-8f * (1.0f / 3.0f)));
+  // Each value is multiplied before the sum, which then is not 1 + 2^-23 times a third.
+  const float third = 1.0f / 3.0f;
+  EXPECT_EQ(reduce(GradPrecision::fp32, {{1.0f}, {1.0f}, {1.0f}}, true)[0], third + third + third);
 }
 
 TEST(Gradients, AccumulateScaleAndUnscaleRoundInTheGradPrecision) {

@@ -127,6 +127,7 @@ float reduce_one(Reduction reduction, float a, float b) {
   return std::isnan(b) || b > a ? b : a;
 }
 
+// NCCL averages by multiplying what each rank brings, before the sum (PreMulSum).
 float factor_on_host(Reduction reduction, std::size_t ranks) {
   return reduction == Reduction::average ? 1.0f / static_cast<float>(ranks) : 1.0f;
 }
@@ -199,16 +200,16 @@ void ReduceScatter::host_collective(std::span<const void* const> ops, std::span<
   for (uint32_t to = 0; to < ranks; ++to) {
     const ReduceScatter& op = as<ReduceScatter>(ops[to]);
     const auto n = static_cast<uint32_t>(op.count);
+    const float factor = factor_on_host(op.reduction, ranks);
     sum.assign(n, 0.0f);
     for (uint32_t from = 0; from < ranks; ++from) {
       const Operand bucket = whole(as<ReduceScatter>(ops[from]));
       for (uint32_t i = 0; i < n; ++i) {
-        const float value = load_one(memories[from], bucket, to * n + i);
+        const float value = load_one(memories[from], bucket, to * n + i) * factor;
         sum[i] = from == 0 ? value : reduce_one(op.reduction, sum[i], value);
       }
     }
-    const float factor = factor_on_host(op.reduction, ranks);
-    for (uint32_t i = 0; i < n; ++i) store_one(memories[to], op.own, i, sum[i] * factor);
+    for (uint32_t i = 0; i < n; ++i) store_one(memories[to], op.own, i, sum[i]);
   }
 }
 
@@ -235,25 +236,25 @@ void AllReduce::host_collective(std::span<const void* const> ops, std::span<Host
   const bool counts = first.values.dtype == DType::u64;
   std::vector<uint64_t> total(counts ? n : 0);
   std::vector<float> result(counts ? 0 : n);
+  const float factor = factor_on_host(first.reduction, ops.size());
   for (std::size_t r = 0; r < ops.size(); ++r) {
     const Operand& values = as<AllReduce>(ops[r]).values;
     for (uint32_t i = 0; i < n; ++i) {
       if (counts) {
         total[i] += memories[r].in<uint64_t>(values)[i];
       } else {
-        const float value = load_one(memories[r], values, i);
+        const float value = load_one(memories[r], values, i) * factor;
         result[i] = r == 0 ? value : reduce_one(first.reduction, result[i], value);
       }
     }
   }
-  const float factor = factor_on_host(first.reduction, ops.size());
   for (std::size_t r = 0; r < ops.size(); ++r) {
     const Operand& values = as<AllReduce>(ops[r]).values;
     for (uint32_t i = 0; i < n; ++i) {
       if (counts) {
         memories[r].out<uint64_t>(values)[i] = total[i];
       } else {
-        store_one(memories[r], values, i, result[i] * factor);
+        store_one(memories[r], values, i, result[i]);
       }
     }
   }

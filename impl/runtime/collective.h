@@ -1,7 +1,8 @@
 // In-place collectives over all ranks of a bucket, with exact footprints: an all-gather reads the own shard
 // and writes only the others; a reduce-scatter reads the whole bucket and writes the own shard, and the other
 // shards keep this rank's unreduced values; an all-reduce rewrites everything. Reductions add in ascending
-// rank order in FP32 and round once. Layout rule as NCCL has it: rank r's shard is at r * count elements.
+// rank order in FP32 and round once; an average multiplies by 1/ranks before it adds, as NCCL does. Layout
+// rule as NCCL has it: rank r's shard is at r * count elements.
 #pragma once
 
 #include "impl/runtime/runtime.h"

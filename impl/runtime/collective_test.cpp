@@ -179,12 +179,12 @@ void check_reduce_scatter(int ranks, Reduction reduction) {
     for (uint32_t i = 0; i < n; ++i) {
       float expected = widen(narrow<T>(pattern(r, i)));
       if (i / 5 == static_cast<uint32_t>(r)) {
-        expected = widen(narrow<T>(pattern(0, i)));
+        const float factor = reduction == Reduction::average ? 1.0f / static_cast<float>(ranks) : 1.0f;
+        expected = widen(narrow<T>(pattern(0, i))) * factor;
         for (int from = 1; from < ranks; ++from) {
-          const float value = widen(narrow<T>(pattern(from, i)));
+          const float value = widen(narrow<T>(pattern(from, i))) * factor;
           expected = reduction == Reduction::max ? std::fmax(expected, value) : expected + value;
         }
-        if (reduction == Reduction::average) expected *= 1.0f / static_cast<float>(ranks);
         expected = widen(narrow<T>(expected));
       }
       ASSERT_EQ(widen(memories[static_cast<std::size_t>(r)].template in<T>(bucket)[i]), expected)

@@ -70,16 +70,16 @@ __device__ void reduce_element(const Loopback::Shared& shared, int rank, int ran
     reinterpret_cast<unsigned long long*>(mine.whole)[i] = total;
     return;
   }
-  float result = load(shared.calls[0], i);
+  const float factor = mine.reduction == Reduction::average ? 1.0f / static_cast<float>(ranks) : 1.0f;
+  float result = __fmul_rn(load(shared.calls[0], i), factor);
   for (int r = 1; r < ranks; ++r) {
-    const float other = load(shared.calls[r], i);
+    const float other = __fmul_rn(load(shared.calls[r], i), factor);
     if (mine.reduction != Reduction::max) {
       result = __fadd_rn(result, other);
     } else if (isnan(other) || other > result) {
       result = other;
     }
   }
-  if (mine.reduction == Reduction::average) result = __fmul_rn(result, 1.0f / static_cast<float>(ranks));
   if (mine.dtype == DType::f32) {
     reinterpret_cast<float*>(mine.whole)[i] = result;
   } else {

@@ -1,0 +1,106 @@
+// Twins: none differs on a healthy machine, each kind applies often enough to matter, and each class can be
+// seen to fail.
+#include "properties/twin.h"
+
+#include <map>
+
+#include "properties/generator.h"
+#include "properties/program_lines.h"
+#include "properties/run.h"
+#include "properties/test_programs.h"
+
+namespace gatherfuzz {
+namespace {
+
+Program drawn(uint64_t seed) {
+  RandomChoices choices(seed);
+  return generate_program(choices);
+}
+
+Outcome run_beside(Program program, TwinKind kind, RuntimeKind runtime) {
+  program.twin = TwinSpec{kind, {}};
+  RunOptions options;
+  options.runtime = runtime;
+  return run_program(program, options);
+}
+
+class Twins : public testing::TestWithParam<RuntimeKind> {
+ protected:
+  bool numbers() const { return GetParam() == RuntimeKind::host; }
+};
+INSTANTIATE_TEST_SUITE_P(Runtimes, Twins, testing::Values(RuntimeKind::symbolic, RuntimeKind::host),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST_P(Twins, NoneDiffersOnAHealthyMachine) {
+  for (const TwinInfo& info : twin_table()) {
+    int ran = 0;
+    for (uint64_t seed = 1; ran < (numbers() ? 4 : 60) && seed < 400; ++seed) {
+      const Program program = drawn(seed);
+      if (!make_twin(program, plan_program(program), info.kind, numbers())) continue;
+      const Outcome outcome = run_beside(program, info.kind, GetParam());
+      if (outcome.verdict == Verdict::refused) continue;
+      EXPECT_EQ(outcome.verdict, Verdict::pass) << info.name << ", seed " << seed << ": " << outcome.text;
+      EXPECT_EQ(outcome.twin, info.kind);
+      ++ran;
+    }
+    const bool applies =
+        info.kind != TwinKind::none &&
+        (numbers() || (info.kind != TwinKind::loss_scale && info.kind != TwinKind::fp8_param_gather));
+    EXPECT_EQ(ran > 0, applies) << info.name;
+  }
+}
+
+TEST_P(Twins, EachKindSeesAnotherLoss) {
+  const Program program = small_program(
+      "mxfp8",
+      "set loss_scale 8\nset cuda_graph_impl full_iteration\nset cuda_graph_warmup_steps 1\nset num_buckets "
+      "2\n"
+      "fault coefficient op=average_loss iteration=3 by=2\nstart_loop\ntrain 2\nevaluate 1\ntrain 2\n");
+  for (const TwinInfo& info : twin_table()) {
+    if (!make_twin(program, plan_program(program), info.kind, numbers())) continue;
+    const Outcome outcome = run_beside(program, info.kind, GetParam());
+    ASSERT_EQ(outcome.verdict, Verdict::fail) << info.name;
+    EXPECT_EQ(outcome.iteration, 3) << info.name;
+    if (numbers()) {
+      EXPECT_EQ(outcome.failure, FailureClass::wrong_loss);
+      EXPECT_EQ(outcome.also, std::vector<FailureClass>{info.failure});
+    } else {
+      EXPECT_EQ(outcome.failure, info.failure);
+      EXPECT_EQ(outcome.what, "loss");
+    }
+  }
+}
+
+// A main param that ends elsewhere, while loss and norm of the step are still the same.
+TEST_P(Twins, MainParamsAreCompared) {
+  const Program program =
+      small_program("mxfp8", "fault coefficient op=clip_coefficient iteration=2 by=0.001\ntrain 2\n");
+  RunOptions options;
+  options.runtime = GetParam();
+  options.judging = Judging::none;
+  const Outcome outcome = run_program(program, options);
+  EXPECT_EQ(outcome.verdict, Verdict::fail);
+  EXPECT_TRUE(outcome.what == "clip coefficient" || outcome.what == "main params") << outcome.what;
+}
+
+TEST_P(Twins, EveryClassGetsItsShare) {
+  constexpr int kPrograms = 2000;
+  std::map<FailureClass, int> classes;
+  std::map<TwinKind, int> kinds;
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    const Program program = drawn(seed);
+    const std::optional<Twin> twin = choose_twin(program, plan_program(program), numbers());
+    ASSERT_TRUE(twin) << "any program can run again";
+    ++classes[twin->failure];
+    ++kinds[twin->kind];
+  }
+  for (const FailureClass c : {FailureClass::graph_differs, FailureClass::eval_disturbs,
+                               FailureClass::flag_differs, FailureClass::nondeterministic})
+    EXPECT_GT(classes[c], kPrograms / 10) << name_of(c);
+  for (const TwinInfo& info : twin_table())
+    if (info.kind != TwinKind::none)
+      std::cout << info.name << " " << 100.0 * kinds[info.kind] / kPrograms << "%\n";
+}
+
+}  // namespace
+}  // namespace gatherfuzz
