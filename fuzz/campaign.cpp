@@ -8,7 +8,7 @@
 #include "fuzz/files.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
-#include "fuzz/worker.h"
+#include "fuzz/shrink_command.h"
 #include "impl/runtime/symbolic/term.h"
 #include "impl/training/flag_text.h"
 #include "properties/generator.h"
@@ -70,15 +70,24 @@ class Campaign {
   }
 
   void keep(const Program& program, RuntimeKind runtime, const Outcome& outcome, uint64_t number) {
-    Failure failure{program, runtime, outcome, "", 0, kReproductions, ""};
+    Failure failure;
+    failure.runtime = runtime;
+    failure.outcome = outcome;
+    failure.original = with_its_twin(program, outcome);
+    failure.tried = kReproductions;
     failure.found_by = "random programs, seed " + std::to_string(options_.seed) + ", program " +
                        std::to_string(number) + ", " + fixed_text(elapsed(), 1) + " s";
     failure.file = failure_path(options_.out, outcome);
-    write_file(failure.file, print_program(program));
+    write_file(failure.file, print_program(failure.original));  // before anything else can go wrong
+    failure.program = shrink_failure(worker_, failure.original, runtime, outcome).program;
     for (int i = 0; i < kReproductions; ++i) {
-      const Outcome again = worker_.run(program, runtime);
-      if (again.failure == outcome.failure && again.signature == outcome.signature) ++failure.reproduced;
+      const Outcome again = worker_.run(failure.program, runtime);
+      if (again.failure != outcome.failure || again.signature != outcome.signature) continue;
+      ++failure.reproduced;
+      failure.outcome = again;
     }
+    write_file(unshrunk_path(options_.out, outcome), print_program(failure.original));
+    write_file(failure.file, print_program(failure.program));
     failure_ = std::move(failure);
   }
 

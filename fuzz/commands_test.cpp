@@ -14,7 +14,7 @@ TEST_F(CommandsTest, VersionAndHelp) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("gatherfuzz 0.1.0 (")) << version.out;
   EXPECT_NE(version.out.find("runtimes: symbolic, host\n"), std::string::npos);
-  for (const char* command : {"check", "train", "fuzz", "bench"}) {
+  for (const char* command : {"check", "train", "fuzz", "shrink", "bench"}) {
     const Result help = run({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_NE(help.out.find(std::string("Example: gatherfuzz ") + command), std::string::npos) << help.out;
@@ -27,7 +27,7 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
     std::vector<std::string> arguments;
     std::string message;
   } cases[] = {
-      {{}, "expected a command: check, train, fuzz or bench"},
+      {{}, "expected a command: check, train, fuzz, shrink or bench"},
       {{"chek", file}, "found 'chek'; nearest: check"},
       {{"check"}, "FILE is required"},
       {{"check", file, "--runtme=host"}, "nearest: --runtime"},
@@ -43,6 +43,8 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
       {{"train", "--text", path("missing")}, "No such file"},
       {{"fuzz", "--time", "soon"}, "expected a duration"},
       {{"fuzz", "--fault", "dorp op=adam"}, "nearest: drop"},
+      {{"shrink", path("missing")}, "No such file"},
+      {{"shrink", file, "--runtime", "symbolic,host"}, "expected one runtime, found 'symbolic,host'"},
       {{"bench", "--corpus", path("missing")}, "No such file"},
   };
   for (const auto& c : cases) {
@@ -137,6 +139,28 @@ TEST_F(CommandsTest, ACampaignIsTheSameEachTime) {
   EXPECT_NE(first.find(" programs, "), std::string::npos) << first;
   EXPECT_FALSE(first.starts_with("0 programs")) << first;
   EXPECT_EQ(first, counts("1"));
+}
+
+TEST_F(CommandsTest, ShrinkKeepsTheFailureAndLittleElse) {
+  const std::string file = program("x.program",
+                                   "set overlap_grad_reduce true\nset overlap_param_gather true\n"
+                                   "set data_parallel_size 3\nset hidden_size 32\nset schedule reverse\n"
+                                   "fault drop op=all_gather iteration=2+\n"
+                                   "train 2\nevaluate 1\nskip_iteration\ntrain 4\n");
+  const Result result = run({"shrink", file});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find(" of 11 lines left after "), std::string::npos) << result.err;
+  const std::string small = content_of(path("x.shrunk.program"));
+  EXPECT_EQ(small,
+            "gatherfuzz program v1\nset overlap_param_gather true\nset overlap_grad_reduce true\n"
+            "set data_parallel_size 2\nfault drop op=all_gather iteration=2+\ntrain 2\n");
+  const Result again = run({"shrink", "-"}, small);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out, small);
+  const Result healthy = run({"shrink", program("y.program", "train 1\n")});
+  EXPECT_EQ(healthy.exit_code, 1);
+  EXPECT_NE(healthy.err.find("expected a program that fails on symbolic, found pass"), std::string::npos)
+      << healthy.err;
 }
 
 TEST_F(CommandsTest, BenchPrintsItsFigures) {

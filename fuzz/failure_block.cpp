@@ -12,11 +12,22 @@ namespace {
 
 constexpr std::size_t kProgramLines = 50;  // the rest of the block takes fewer than ten
 
+std::string file_name(const Outcome& outcome) {
+  return std::string(name_of(*outcome.failure)) + "-" + signature_text(outcome) + ".program";
+}
+
+std::ptrdiff_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
 }  // namespace
 
 std::string failure_path(const std::string& out, const Outcome& outcome) {
-  return out + "/failures/" + std::string(name_of(*outcome.failure)) + "-" + signature_text(outcome) +
-         ".program";
+  return out + "/failures/" + file_name(outcome);
+}
+
+std::string unshrunk_path(const std::string& out, const Outcome& outcome) {
+  return out + "/failures/unshrunk/" + file_name(outcome);
 }
 
 std::string failure_text(const Failure& failure) {
@@ -31,8 +42,8 @@ std::string failure_text(const Failure& failure) {
     text << "\n";
   }
   const std::string program = print_program(failure.program);
-  const auto lines = static_cast<std::size_t>(std::count(program.begin(), program.end(), '\n'));
-  text << "Program (" << lines << " lines)\n";
+  const auto lines = static_cast<std::size_t>(lines_of(program));
+  text << "Program (" << lines << " of " << lines_of(print_program(failure.original)) << " lines left)\n";
   std::istringstream in(program);
   std::string line;
   for (std::size_t i = 0; i < std::min(lines, kProgramLines) && std::getline(in, line); ++i)

@@ -8,7 +8,8 @@
 namespace gatherfuzz {
 
 struct Failure {
-  Program program;
+  Program program;   // as small as it got
+  Program original;  // as it was found
   RuntimeKind runtime = RuntimeKind::symbolic;
   Outcome outcome;
   std::string file;  // where the program is stored
@@ -19,6 +20,9 @@ struct Failure {
 
 // OUT/failures/CLASS-SIGNATURE.program
 std::string failure_path(const std::string& out, const Outcome& outcome);
+
+// OUT/failures/unshrunk/CLASS-SIGNATURE.program
+std::string unshrunk_path(const std::string& out, const Outcome& outcome);
 
 // At most 60 lines; a longer program is cut short.
 std::string failure_text(const Failure& failure);

@@ -8,6 +8,7 @@
 #include "fuzz/exit_code.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
+#include "fuzz/shrink_command.h"
 #include "fuzz/train.h"
 #include "fuzz/version.h"
 #include "impl/training/flag_text.h"
@@ -68,6 +69,7 @@ class CommandLine {
     add_check();
     add_train();
     add_fuzz();
+    add_shrink();
     add_bench();
     app_.allow_extras();
     for (CLI::App* command : app_.get_subcommands({})) command->allow_extras();
@@ -145,6 +147,16 @@ class CommandLine {
     c->add_option("--out", fuzz_.out, "where failures are stored")->capture_default_str();
   }
 
+  void add_shrink() {
+    CLI::App* c = add_command("shrink", "make a failing program as small as its failure allows",
+                              "shrink gatherfuzz-out/failures/zeroed-weights-913eca87.program");
+    c->add_option("FILE", shrink_.input, "a program that fails, or - for standard input")->required();
+    c->add_option("--runtime", words_.runtimes, "symbolic (default) or host: where it fails");
+    c->add_option("--out", shrink_.out,
+                  "where the small program goes (default: beside FILE as *.shrunk.program, of - to standard "
+                  "output)");
+  }
+
   void add_bench() {
     CLI::App* c = add_command("bench", "measure how fast programs run, on one core", "bench --json");
     c->add_flag("--json", bench_.json, "one JSON object a line: name, value, unit, peer, ratio");
@@ -154,7 +166,9 @@ class CommandLine {
         ->capture_default_str();
   }
 
-  std::vector<std::string_view> command_names() const { return {"check", "train", "fuzz", "bench"}; }
+  std::vector<std::string_view> command_names() const {
+    return {"check", "train", "fuzz", "shrink", "bench"};
+  }
 
   void complain_of_unknown_words(const CLI::App& command) const {
     const std::vector<std::string> extras = command.remaining();
@@ -189,6 +203,12 @@ class CommandLine {
     }
     const std::vector<RuntimeKind> runtimes =
         parse_runtimes(words_.runtimes.empty() ? "symbolic,host" : words_.runtimes);
+    if (name == "shrink") {
+      shrink_.runtime = words_.runtimes.empty() ? RuntimeKind::symbolic : runtimes.front();
+      if (!words_.runtimes.empty() && runtimes.size() != 1)
+        throw UsageError("--runtime: expected one runtime, found " + in_quotes(words_.runtimes));
+      return shrink_file(shrink_);
+    }
     if (name == "check") {
       check_.runtimes = runtimes;
       check_.set = parse_settings(words_.set);
@@ -206,6 +226,7 @@ class CommandLine {
   CheckOptions check_;
   TrainOptions train_;
   CampaignOptions fuzz_;
+  ShrinkOptions shrink_;
   BenchOptions bench_;
 };
 
