@@ -8,7 +8,6 @@
 #include "fuzz/files.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
-#include "fuzz/shrink_command.h"
 #include "impl/runtime/symbolic/term.h"
 #include "impl/training/flag_text.h"
 #include "properties/generator.h"
@@ -17,7 +16,6 @@ namespace gatherfuzz {
 
 namespace {
 
-constexpr int kReproductions = 3;
 constexpr double kShownEvery = 5.0;      // seconds, where there is no terminal
 constexpr double kRefreshedEvery = 0.1;  // on a terminal
 
@@ -70,24 +68,16 @@ class Campaign {
   }
 
   void keep(const Program& program, RuntimeKind runtime, const Outcome& outcome, uint64_t number) {
-    Failure failure;
-    failure.runtime = runtime;
-    failure.outcome = outcome;
-    failure.original = with_its_twin(program, outcome);
-    failure.tried = kReproductions;
+    const std::string file = failure_path(options_.out, outcome);
+    const std::string original = print_program(with_its_twin(program, outcome));
+    write_file(file, original);  // before anything else can go wrong
+    const double found_after = elapsed();
+    Failure failure = investigate(worker_, program, runtime, outcome);
+    failure.file = file;
     failure.found_by = "random programs, seed " + std::to_string(options_.seed) + ", program " +
-                       std::to_string(number) + ", " + fixed_text(elapsed(), 1) + " s";
-    failure.file = failure_path(options_.out, outcome);
-    write_file(failure.file, print_program(failure.original));  // before anything else can go wrong
-    failure.program = shrink_failure(worker_, failure.original, runtime, outcome).program;
-    for (int i = 0; i < kReproductions; ++i) {
-      const Outcome again = worker_.run(failure.program, runtime);
-      if (again.failure != outcome.failure || again.signature != outcome.signature) continue;
-      ++failure.reproduced;
-      failure.outcome = again;
-    }
-    write_file(unshrunk_path(options_.out, outcome), print_program(failure.original));
-    write_file(failure.file, print_program(failure.program));
+                       std::to_string(number) + ", " + fixed_text(found_after, 1) + " s";
+    write_file(unshrunk_path(options_.out, outcome), original);
+    write_file(file, print_program(failure.program));
     failure_ = std::move(failure);
   }
 

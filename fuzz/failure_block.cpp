@@ -1,6 +1,7 @@
 #include "fuzz/failure_block.h"
 
 #include <algorithm>
+#include <iomanip>
 #include <sstream>
 
 #include "fuzz/report.h"
@@ -10,25 +11,26 @@ namespace gatherfuzz {
 
 namespace {
 
-constexpr std::size_t kProgramLines = 50;  // the rest of the block takes fewer than ten
-
-std::string file_name(const Outcome& outcome) {
-  return std::string(name_of(*outcome.failure)) + "-" + signature_text(outcome) + ".program";
-}
+constexpr std::size_t kProgramLines = 40;  // the rest of the block takes fewer than twenty
 
 std::ptrdiff_t lines_of(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
+void write_story(std::ostringstream& text, const Story& story) {
+  if (!story.last_writers.empty()) text << "Last writers, latest first\n";
+  std::size_t width = 0;
+  for (const Writer& w : story.last_writers) width = std::max(width, w.op.size());
+  for (const Writer& w : story.last_writers) {
+    text << "  " << std::left << std::setw(3) << w.iteration << " rank " << w.rank << "  " << std::setw(7)
+         << w.stream << "  " << std::setw(static_cast<int>(width)) << w.op << "  " << w.what;
+    if (w.graph != 0) text << "  graph " << w.graph;
+    text << "\n";
+  }
+  if (!story.missing.empty()) text << "  missing: " << story.missing << "\n";
+}
+
 }  // namespace
-
-std::string failure_path(const std::string& out, const Outcome& outcome) {
-  return out + "/failures/" + file_name(outcome);
-}
-
-std::string unshrunk_path(const std::string& out, const Outcome& outcome) {
-  return out + "/failures/unshrunk/" + file_name(outcome);
-}
 
 std::string failure_text(const Failure& failure) {
   const Outcome& o = failure.outcome;
@@ -36,6 +38,8 @@ std::string failure_text(const Failure& failure) {
   text << "FAILURE " << name_of(*o.failure) << "  " << name_of(failure.runtime) << "  signature "
        << signature_text(o) << "  reproduced " << failure.reproduced << " of " << failure.tried << "\n"
        << "Iteration " << o.iteration << ", rank " << o.rank << ": " << o.text << "\n";
+  if (!o.expected.empty()) text << "  expected  " << o.expected << "\n  found     " << o.found << "\n";
+  write_story(text, o.story);
   if (!o.also.empty()) {
     text << "Also";
     for (const FailureClass other : o.also) text << " " << name_of(other);
@@ -49,6 +53,12 @@ std::string failure_text(const Failure& failure) {
   for (std::size_t i = 0; i < std::min(lines, kProgramLines) && std::getline(in, line); ++i)
     text << "  " << line << "\n";
   if (lines > kProgramLines) text << "  ... " << lines - kProgramLines << " more lines in the file\n";
+  if (!failure.passes_with.empty()) {
+    text << "The same program passes with: ";
+    for (std::size_t i = 0; i < failure.passes_with.size(); ++i)
+      text << (i > 0 ? "; " : "") << failure.passes_with[i];
+    text << "\n";
+  }
   text << "Found by " << failure.found_by << ". " << version_text() << "\n"
        << "Reproduce: gatherfuzz check --runtime " << name_of(failure.runtime) << " " << failure.file;
   return text.str();

@@ -40,6 +40,12 @@ std::string to_message(const Outcome& outcome) {
                             {"weights_compared", outcome.weights_compared},
                             {"worst_share", outcome.worst_share},
                             {"seconds", outcome.seconds}};
+  message["expected"] = outcome.expected;
+  message["found"] = outcome.found;
+  message["missing"] = outcome.story.missing;
+  message["writers"] = nlohmann::json::array();
+  for (const Writer& w : outcome.story.last_writers)
+    message["writers"].push_back({w.iteration, w.rank, w.stream, w.op, w.what, w.graph});
   for (const FailureClass other : outcome.also) message["also"].push_back(static_cast<int>(other));
   const std::vector<uint8_t> bytes = nlohmann::json::to_cbor(message);  // keeps any bytes and infinities
   return {bytes.begin(), bytes.end()};
@@ -53,6 +59,12 @@ Outcome from_message(std::string_view bytes) {
   outcome.reason = enum_or_nothing<RefusalReason>(message.at("reason"));
   for (const nlohmann::json& other : message.at("also"))
     outcome.also.push_back(static_cast<FailureClass>(other.get<int>()));
+  message.at("expected").get_to(outcome.expected);
+  message.at("found").get_to(outcome.found);
+  message.at("missing").get_to(outcome.story.missing);
+  for (const nlohmann::json& w : message.at("writers"))
+    outcome.story.last_writers.push_back({w[0].get<int>(), w[1].get<int>(), w[2].get<std::string>(),
+                                          w[3].get<std::string>(), w[4].get<std::string>(), w[5].get<int>()});
   message.at("text").get_to(outcome.text);
   message.at("op").get_to(outcome.op);
   message.at("what").get_to(outcome.what);

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "fuzz/exit_code.h"
+#include "fuzz/failure.h"
 #include "fuzz/files.h"
 #include "fuzz/output.h"
 #include "fuzz/report.h"
-#include "properties/program_lines.h"
 
 namespace gatherfuzz {
 
@@ -30,23 +30,6 @@ std::string default_out(const std::string& input) {
 }
 
 }  // namespace
-
-Program with_its_twin(Program program, const Outcome& outcome) {
-  if (outcome.twin && outcome.failure == twin_table()[static_cast<std::size_t>(*outcome.twin)].failure)
-    program.twin = TwinSpec{*outcome.twin, {}};
-  return program;
-}
-
-Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
-                      ShrinkLimit limit) {
-  return shrink(
-      with_its_twin(program, outcome),
-      [&](const Program& candidate) {
-        const Outcome again = worker.run(candidate, runtime);
-        return again.failure == outcome.failure && again.signature == outcome.signature;
-      },
-      limit);
-}
 
 int shrink_file(const ShrinkOptions& options) {
   const Program program = read_program(options.input);

@@ -1,10 +1,9 @@
-// `gatherfuzz shrink`: the smallest program that fails alike, and what campaigns share with it.
+// `gatherfuzz shrink`: the smallest program that fails alike.
 #pragma once
 
 #include <string>
 
-#include "fuzz/worker.h"
-#include "properties/shrink.h"
+#include "properties/run.h"
 
 namespace gatherfuzz {
 
@@ -16,13 +15,5 @@ struct ShrinkOptions {
 
 // Returns the exit code: 1 if the program does not fail. Throws UsageError, InternalError, Interrupted.
 int shrink_file(const ShrinkOptions& options);
-
-// The program with the twin named that the failure was seen beside: a smaller program's hash would choose
-// another one.
-Program with_its_twin(Program program, const Outcome& outcome);
-
-// Runs candidates in the worker; one counts if class and signature are those of `outcome`.
-Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
-                      ShrinkLimit limit = {});
 
 }  // namespace gatherfuzz

@@ -20,8 +20,8 @@ namespace gatherfuzz {
 
 namespace {
 
-// A request is a byte for the runtime and the program's text; an answer is an outcome's message. Both keep
-// their boundaries on a socket of this type, and fit.
+// A request is a byte for the runtime, one for whether to tell the story, and the program's text; an answer
+// is an outcome's message. Both keep their boundaries on a socket of this type, and fit.
 constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC;
 constexpr std::size_t kMaxMessage = kMaxProgramBytes + 4096;
 
@@ -58,7 +58,8 @@ Outcome crashed(std::string text) {
 Outcome answer(std::string_view request) {
   RunOptions options;
   options.runtime = static_cast<RuntimeKind>(request.front());
-  const ParseResult parsed = parse_program(request.substr(1));
+  options.story = request[1] != 0;
+  const ParseResult parsed = parse_program(request.substr(2));
   try {
     return run_program(parsed.program.value(), options);
   } catch (const std::exception& error) {
@@ -119,11 +120,12 @@ std::string Worker::stop() {
   return death_text(status);
 }
 
-Outcome Worker::run(const Program& program, RuntimeKind runtime) {
+Outcome Worker::run(const Program& program, RuntimeKind runtime, bool story) {
   stop_if_interrupted();
   if (process_ == 0) start();
   const auto begin = std::chrono::steady_clock::now();
   std::string request(1, static_cast<char>(runtime));
+  request += static_cast<char>(story ? 1 : 0);
   request += print_program(program);
   const bool sent = send_message(socket_, request);
   const std::string message = sent ? receive_message(socket_) : "";

@@ -20,10 +20,10 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // What run_program says there, with default options; class `crash` if the process died or an exception got
-  // out. Throws Interrupted on Ctrl-C (the process is gone then) and InternalError if no process can be
-  // started.
-  Outcome run(const Program& program, RuntimeKind runtime);
+  // What run_program says there, with default options, or with the story of a failure; class `crash` if the
+  // process died or an exception got out. Throws Interrupted on Ctrl-C (the process is gone then) and
+  // InternalError if no process can be started.
+  Outcome run(const Program& program, RuntimeKind runtime, bool story = false);
 
  private:
   void start();

@@ -119,10 +119,16 @@ void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane pl
   if (equals(expected)) return;
   use_share(&StepShares::weights, op.rank, kInfinity);
   const std::string where = std::string(op.type->name) + " reads " + param_name(param);
+  const auto say = [&](Violation& violation, const std::string& what, uint32_t first, uint32_t end) {
+    violation.operand = operand;
+    violation.expected = weight_text(plane, v);
+    violation.found = what + ", " + plane_text(plane, operand, first, end);
+  };
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
   if (!scale && all_zero(found, operand.bytes) && !all_zero(expected.data(), expected.size())) {
-    report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
-           where + " as all zeros; expected the main params of version " + std::to_string(v));
+    say(report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
+               where + " as all zeros; expected the main params of version " + std::to_string(v)),
+        "zeros", 0, operand.bytes);
     return;
   }
   for (const auto& [older, state] : versions_) {
@@ -130,19 +136,29 @@ void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane pl
     const std::vector<float> values = staged(state.main[param]);
     const auto weight = model_.prepare(static_cast<int>(param), values);
     if (!equals(expected_bytes(values, weight, param).planes[static_cast<int>(plane)])) continue;
-    report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
-           where + " at version " + std::to_string(older) + "; expected version " + std::to_string(v));
+    say(report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
+               where + " at version " + std::to_string(older) + "; expected version " + std::to_string(v)),
+        weight_text(plane, older), 0, operand.bytes);
     return;
   }
-  report(FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
-         where + ", which holds no recent version of the main params; expected version " + std::to_string(v));
+  // From the first to the last byte that is not as expected.
+  uint32_t first = 0, end = operand.bytes;
+  if (operand.bytes == expected.size()) {
+    while (found[first] == expected[first]) ++first;
+    while (found[end - 1] == expected[end - 1]) --end;
+  }
+  say(report(FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
+             where + ", which holds no recent version of the main params; expected version " +
+                 std::to_string(v)),
+      "something else", first, end);
 }
 
 void HostMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t param) {
   if (all_zero(memory(op.rank).data(grad), grad.bytes)) return;
   report(FailureClass::polluted_grads, op.rank, op.type->name, param_name(param),
          std::string(op.type->name) + " adds the first gradient of " + param_name(param) +
-             " to memory that is not zero");
+             " to memory that is not zero")
+      .operand = grad;
 }
 
 std::vector<float> HostMonitor::values_of(int r, const Operand& operand) {
@@ -272,7 +288,8 @@ void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Opera
     report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
            "the reduced gradient of " + param_name(piece.param) +
                (expected != nullptr ? " is not the mean over ranks of their own gradients"
-                                    : " lacks a contribution of some rank or microbatch"));
+                                    : " lacks a contribution of some rank or microbatch"))
+        .operand = operand;
   }
   memory(op.rank).end_op();
 }

@@ -47,8 +47,31 @@ const Shard& Monitor::shard_of(int r, uint16_t tag) const {
   return ranks_[static_cast<std::size_t>(r)].step_ops->parts().optimizer->shards()[tag - 1u];
 }
 
-void Monitor::report(FailureClass failure, int r, const char* op, std::string what, std::string text) {
-  point_.push_back({failure, r, iteration(r), op, std::move(what), std::move(text)});
+Violation& Monitor::report(FailureClass failure, int r, const char* op, std::string what, std::string text) {
+  Violation& violation = point_.emplace_back();
+  violation.failure = failure;
+  violation.rank = r;
+  violation.iteration = iteration(r);
+  violation.op = op;
+  violation.what = std::move(what);
+  violation.text = std::move(text);
+  return violation;
+}
+
+std::string Monitor::weight_text(Plane plane, int version) const {
+  std::string text = "main params, version " + std::to_string(version);
+  if (program_.flags.fp8_recipe == Recipe::fp32) return text;
+  text = "bf16(" + text + ")";
+  return plane == Plane::whole ? text : "quantize(" + text + ")";
+}
+
+std::string Monitor::plane_text(Plane plane, const Operand& operand, uint32_t first, uint32_t end) {
+  constexpr const char* kNames[] = {
+      "", "", "rowwise data, ", "rowwise scales, ", "columnwise data, ", "columnwise scales, "};
+  std::string text = kNames[static_cast<std::size_t>(plane)];
+  text += "bytes [" + std::to_string(first) + ", " + std::to_string(end) + ")";
+  return first == 0 && end == operand.bytes ? text + ": all of it"
+                                            : text + " of " + std::to_string(operand.bytes);
 }
 
 void Monitor::settle_found() {

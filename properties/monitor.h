@@ -94,7 +94,11 @@ class Monitor : public Observer {
   virtual void take_step(int step) = 0;
   virtual void restore(int to) = 0;
 
-  void report(FailureClass failure, int rank, const char* op, std::string what, std::string text);
+  // Valid until the next report.
+  Violation& report(FailureClass failure, int rank, const char* op, std::string what, std::string text);
+  // "quantize(bf16(main params, version 4))", and "rowwise data, bytes [0, 3072)".
+  std::string weight_text(Plane plane, int version) const;
+  static std::string plane_text(Plane plane, const Operand& operand, uint32_t first, uint32_t end);
   RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
   const PlannedStep& planned(int step) const { return plan_.steps[static_cast<std::size_t>(step)]; }
   const Assembly& parts() const { return ranks_[0].step_ops->parts(); }

@@ -99,7 +99,9 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   std::vector<std::unique_ptr<TrainStep>> models(static_cast<std::size_t>(world.ranks()));
   std::vector<int> host_steps(models.size(), 0);
   const std::unique_ptr<Monitor> monitor = make_monitor(world, program, plan, options, dataset);
-  world.set_observer(monitor.get());
+  std::optional<Recorder> recorder;
+  if (options.story) recorder.emplace(world, *monitor, [&](int r) { return monitor->iteration(r); });
+  world.set_observer(recorder ? static_cast<Observer*>(&*recorder) : monitor.get());
 
   std::optional<FaultPlanter> planter;
   if (!program.faults.empty()) {
@@ -129,6 +131,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     fail(outcome,
          error.error() == Error::illegal_address ? FailureClass::use_after_free : FailureClass::capture_error,
          error.what());
+    outcome.iteration = *std::max_element(host_steps.begin(), host_steps.end()) + 1;  // where host code is
   } catch (const Deadlock& deadlock) {
     fail(outcome, FailureClass::deadlock, deadlock.who_waits_for_whom);
   } catch (const OutOfBudget&) {
@@ -150,8 +153,14 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     outcome.what = first.what;
     outcome.rank = first.rank;
     outcome.iteration = first.iteration;
+    outcome.expected = first.expected;
+    outcome.found = first.found;
+    if (recorder) {
+      const std::vector<ParamInfo> params = model_params(model_config(program.flags));
+      outcome.story = recorder->tell(first, [&](uint16_t tag) { return params[tag - 1u].name; });
+    }
     for (const Violation& other : monitor->verdicts().found) add_also(outcome, other.failure);
-  } else if (outcome.verdict == Verdict::fail) {
+  } else if (outcome.verdict == Verdict::fail && outcome.iteration == 0) {
     outcome.iteration = monitor->iteration(0);
   }
   if (planter && outcome.verdict != Verdict::fail) {
@@ -195,9 +204,7 @@ const char* difference(const SingleRun& a, const SingleRun& b, std::size_t step,
 
 void differs(Outcome& outcome, const Twin& twin, const char* what, std::size_t rank, std::size_t step) {
   if (outcome.verdict == Verdict::fail) return add_also(outcome, twin.failure);
-  fail(
-      outcome, twin.failure,
-      "iteration " + std::to_string(step + 1) + ": the " + what + " differs from that of " + twin_text(twin));
+  fail(outcome, twin.failure, std::string("the ") + what + " differs from that of " + twin_text(twin));
   outcome.op = twin_table()[static_cast<std::size_t>(twin.kind)].name;
   outcome.what = what;
   outcome.rank = static_cast<int>(rank);
@@ -208,6 +215,7 @@ void differs(Outcome& outcome, const Twin& twin, const char* what, std::size_t r
 void compare_with_twin(const Twin& twin, const RunOptions& options, SingleRun& run) {
   RunOptions only_traces = options;
   only_traces.judging = Judging::none;
+  only_traces.story = false;
   only_traces.on_step = nullptr;
   const SingleRun other = run_once(twin.program, twin.plan, only_traces);
   run.outcome.ops += other.outcome.ops;
@@ -237,7 +245,9 @@ Outcome run_program(const Program& program, const RunOptions& options) {
   const Plan plan = plan_program(program);
   SingleRun run = run_once(program, plan, options);
   const bool comparable = run.outcome.verdict == Verdict::pass || run.outcome.verdict == Verdict::fail;
-  if (options.twin && comparable)
+  // What its own oracles have found needs no twin, unless the program names one.
+  const bool compare = run.outcome.verdict == Verdict::pass || program.twin;
+  if (options.twin && comparable && compare)
     if (const std::optional<Twin> twin = choose_twin(program, plan, options.runtime == RuntimeKind::host))
       compare_with_twin(*twin, options, run);
   outcome = std::move(run.outcome);

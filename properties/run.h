@@ -12,6 +12,7 @@
 #include "properties/host_monitor.h"
 #include "properties/monitor.h"
 #include "properties/program.h"
+#include "properties/story.h"
 
 namespace gatherfuzz {
 
@@ -35,6 +36,7 @@ struct RunOptions {
   std::optional<bool> coarse;
   bool twin = true;  // also run the program's twin (twin.h), where it has one, and compare
   Judging judging = Judging::stop_at_first;
+  bool story = false;                 // also keep every op, and tell what led to a failure
   const Dataset* dataset = nullptr;   // default: synthetic
   std::optional<uint64_t> op_budget;  // default: many times what the program implies
   // Called on rank 0's host code after each step; makes the host wait for every step.
@@ -53,6 +55,8 @@ struct Outcome {
   int iteration = 0;
   std::optional<TwinKind> twin;  // that was run beside it
   uint64_t signature = 0;        // of a failure: class, op and what, without numbers
+  std::string expected, found;   // of a failure that looked at bytes
+  Story story;                   // if it was asked for
   int steps = 0;                 // training steps that ran to their end
   uint64_t ops = 0;              // executed, twin included
   uint64_t gradients_compared = 0;

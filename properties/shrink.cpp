@@ -71,6 +71,19 @@ void without_pairs(const Program& program, Candidates& candidates) {
   }
 }
 
+// `train 1`, `train 1` is `train 2`.
+void with_neighbours_joined(const Program& program, Candidates& candidates) {
+  for (size_t i = 1; i < program.actions.size(); ++i) {
+    const Action &first = program.actions[i - 1], &second = program.actions[i];
+    const bool counted = first.kind == ActionKind::train || first.kind == ActionKind::evaluate;
+    if (!counted || first.kind != second.kind) continue;
+    candidates.offer([&](Program& p) {
+      p.actions[i - 1].count += second.count;
+      p.actions.erase(p.actions.begin() + static_cast<std::ptrdiff_t>(i));
+    });
+  }
+}
+
 void with_smaller_counts(const Program& program, Candidates& candidates) {
   for (size_t i = 0; i < program.actions.size(); ++i) {
     const int count = program.actions[i].count;
@@ -154,6 +167,7 @@ std::vector<Program> simpler(const Program& program) {
   Candidates candidates(program);
   without_schedule(program, candidates);
   without_actions(program, candidates);
+  with_neighbours_joined(program, candidates);
   with_default_flags(program, candidates);
   with_smaller_counts(program, candidates);
   with_smaller_sizes(program, candidates);

@@ -93,32 +93,52 @@ void SymbolicMonitor::check_weight(const OpRef& op, const Operand& operand, Plan
   const auto& expected = weight_terms(version, param).at(plane);
   const Term found = memory(op.rank).digest(operand).term;
   if (found != expected.term || operand.bytes != expected.bytes)
-    report_weight(op, plane, param, version, found);
+    report_weight(op, operand, plane, param, version, found);
 }
 
-void SymbolicMonitor::report_weight(const OpRef& op, Plane plane, uint32_t param, int version, Term found) {
+void SymbolicMonitor::report_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param,
+                                    int version, Term found) {
+  const auto say = [&](Violation& violation, const std::string& what, uint32_t first, uint32_t end) {
+    violation.operand = operand;
+    violation.expected = weight_text(plane, version);
+    violation.found = what + ", " + plane_text(plane, operand, first, end);
+  };
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
   const std::string where = std::string(op.type->name) + " reads " + param_name(param);
   if (found == kZeroTerm && !scale) {
-    report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
-           where + " as all zeros; expected the main params of version " + std::to_string(version));
+    say(report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
+               where + " as all zeros; expected the main params of version " + std::to_string(version)),
+        "zeros", 0, operand.bytes);
     return;
   }
   for (int older = version - 1; older >= 0; --older) {
     if (found != weight_terms(older, param).at(plane).term) continue;
-    report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
-           where + " at version " + std::to_string(older) + "; expected version " + std::to_string(version));
+    say(report(
+            FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
+            where + " at version " + std::to_string(older) + "; expected version " + std::to_string(version)),
+        weight_text(plane, older), 0, operand.bytes);
     return;
   }
-  report(FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
-         where + ", which holds no version of the main params; expected version " + std::to_string(version));
+  // From the first to the last byte that is not as expected.
+  uint32_t first = operand.bytes, end = 0;
+  const Term expected = weight_terms(version, param).at(plane).term;
+  memory(op.rank).pieces(operand, [&](const Segment& s, uint32_t piece_end) {
+    if (s.term == expected && s.offset == s.begin - operand.begin) return;
+    first = std::min(first, s.begin - operand.begin);
+    end = std::max(end, piece_end - operand.begin);
+  });
+  say(report(
+          FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
+          where + ", which holds no version of the main params; expected version " + std::to_string(version)),
+      "something else", std::min(first, end), end);
 }
 
 void SymbolicMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t param) {
   if (memory(op.rank).digest(grad).term == kZeroTerm) return;
   report(FailureClass::polluted_grads, op.rank, op.type->name, param_name(param),
          std::string(op.type->name) + " adds the first gradient of " + param_name(param) +
-             " to memory that is not zero");
+             " to memory that is not zero")
+      .operand = grad;
 }
 
 SymbolicMonitor::StepTerms& SymbolicMonitor::terms_of(int step) {
@@ -170,7 +190,8 @@ void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const O
     report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
            "the reduced gradient of " + param_name(piece.param) +
                (expected ? " is not the mean over ranks of every microbatch's contribution, each once"
-                         : " lacks a contribution, or holds one of another batch"));
+                         : " lacks a contribution, or holds one of another batch"))
+        .operand = reduced;
   });
 }
 

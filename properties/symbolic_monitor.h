@@ -76,7 +76,8 @@ class SymbolicMonitor : public Monitor, private SummandListener {
     return weights_[v][param];
   }
   void add_weight_terms();
-  void report_weight(const OpRef& op, Plane plane, uint32_t param, int version, Term found);
+  void report_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param, int version,
+                     Term found);
   StepTerms& terms_of(int step);
   void begin_terms(int step);
   uint32_t element_count(uint32_t param) const;

@@ -24,6 +24,14 @@ const std::vector<std::unique_ptr<GraphExec>>& World::graphs(int rank) const {
   return rank_runtimes_[static_cast<std::size_t>(rank)]->graphs_;
 }
 
+const char* World::stream_name(int rank, StreamId stream) const {
+  return rank_runtimes_[static_cast<std::size_t>(rank)]->stream_name(stream);
+}
+
+const char* World::buffer_name(int rank, BufferId buffer) const {
+  return rank_runtimes_[static_cast<std::size_t>(rank)]->buffer_name(buffer);
+}
+
 void World::run(const std::function<void(Runtime&)>& body) {
   stop_ = false;
   for (auto& rank : rank_runtimes_) {

@@ -127,6 +127,8 @@ class World {
   bool stopped() const { return stop_; }
 
   uint64_t ops_executed() const { return ops_; }
+  const char* stream_name(int rank, StreamId stream) const;
+  const char* buffer_name(int rank, BufferId buffer) const;
   // The graphs of a rank, by GraphId - 1.
   const std::vector<std::unique_ptr<GraphExec>>& graphs(int rank) const;
 

@@ -1,0 +1,74 @@
+#include "fuzz/failure.h"
+
+#include "fuzz/report.h"
+#include "properties/program_lines.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr int kReproductions = 3;
+
+// "NAME DEFAULT" of every flag with which alone, at its default, the program passes. With a planted fault a
+// run in which the fault meets no op says nothing, and is left out.
+std::vector<std::string> single_flags_that_pass(Worker& worker, const Program& program, RuntimeKind runtime) {
+  std::vector<std::string> found;
+  for (const FlagInfo& info : flag_table()) {
+    if (info.get(program.flags) == info.get(Flags{})) continue;
+    Program other = program;
+    info.set(other.flags, info.get(Flags{}));
+    if (worker.run(other, runtime).verdict == Verdict::pass)
+      found.push_back(std::string(info.name) + " " + info.default_text());
+  }
+  return found;
+}
+
+std::string file_name(const Outcome& outcome) {
+  return std::string(name_of(*outcome.failure)) + "-" + signature_text(outcome) + ".program";
+}
+
+bool alike(const Outcome& a, const Outcome& b) {
+  return a.failure == b.failure && a.signature == b.signature;
+}
+
+}  // namespace
+
+Program with_its_twin(Program program, const Outcome& outcome) {
+  if (outcome.twin && outcome.failure == twin_table()[static_cast<std::size_t>(*outcome.twin)].failure)
+    program.twin = TwinSpec{*outcome.twin, {}};
+  return program;
+}
+
+Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
+                      ShrinkLimit limit) {
+  return shrink(
+      with_its_twin(program, outcome),
+      [&](const Program& candidate) { return alike(worker.run(candidate, runtime), outcome); }, limit);
+}
+
+Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {
+  Failure failure;
+  failure.runtime = runtime;
+  failure.outcome = outcome;
+  failure.original = with_its_twin(program, outcome);
+  failure.program = shrink_failure(worker, failure.original, runtime, outcome).program;
+  failure.tried = kReproductions;
+  for (int i = 0; i < kReproductions; ++i) {
+    const Outcome again = worker.run(failure.program, runtime, true);
+    if (!alike(again, outcome)) continue;
+    ++failure.reproduced;
+    failure.outcome = again;
+  }
+  failure.passes_with = single_flags_that_pass(worker, failure.program, runtime);
+  return failure;
+}
+
+std::string failure_path(const std::string& out, const Outcome& outcome) {
+  return out + "/failures/" + file_name(outcome);
+}
+
+std::string unshrunk_path(const std::string& out, const Outcome& outcome) {
+  return out + "/failures/unshrunk/" + file_name(outcome);
+}
+
+}  // namespace gatherfuzz

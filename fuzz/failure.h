@@ -1,0 +1,40 @@
+// One failure, from the program that was found to all that its block says: shrunk, run again with its story,
+// tried with single flags at their defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fuzz/worker.h"
+#include "properties/shrink.h"
+
+namespace gatherfuzz {
+
+struct Failure {
+  Program program;   // as small as it got
+  Program original;  // as it was found
+  RuntimeKind runtime = RuntimeKind::symbolic;
+  Outcome outcome;
+  std::string file;  // where the program is stored
+  int reproduced = 0;
+  int tried = 0;                         // to reproduce it
+  std::vector<std::string> passes_with;  // "overlap_param_gather false": one flag set to its default
+  std::string found_by;
+};
+
+// The program with the twin named that the failure was seen beside: a smaller program's hash would choose
+// another one.
+Program with_its_twin(Program program, const Outcome& outcome);
+
+// Runs candidates in the worker; one counts if class and signature are those of `outcome`.
+Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
+                      ShrinkLimit limit = {});
+
+// Everything but `file` and `found_by`.
+Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
+
+// OUT/failures/CLASS-SIGNATURE.program, and OUT/failures/unshrunk/CLASS-SIGNATURE.program
+std::string failure_path(const std::string& out, const Outcome& outcome);
+std::string unshrunk_path(const std::string& out, const Outcome& outcome);
+
+}  // namespace gatherfuzz
