@@ -27,7 +27,7 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
     std::vector<std::string> arguments;
     std::string message;
   } cases[] = {
-      {{}, "expected a command: check, train, fuzz, shrink or bench"},
+      {{}, "expected a command: check, train, fuzz, shrink, bench or corpus"},
       {{"chek", file}, "found 'chek'; nearest: check"},
       {{"check"}, "FILE is required"},
       {{"check", file, "--runtme=host"}, "nearest: --runtime"},

@@ -5,6 +5,7 @@
 #include "fuzz/bench.h"
 #include "fuzz/campaign.h"
 #include "fuzz/check.h"
+#include "fuzz/corpus_command.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
@@ -71,8 +72,8 @@ class CommandLine {
     add_fuzz();
     add_shrink();
     add_bench();
-    app_.allow_extras();
-    for (CLI::App* command : app_.get_subcommands({})) command->allow_extras();
+    add_corpus();
+    allow_extras(app_);
   }
 
   int run(int argc, char** argv) {
@@ -88,16 +89,32 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       throw UsageError(error.what());
     }
-    const std::vector<CLI::App*> chosen = app_.get_subcommands();
-    CLI::App& command = chosen.empty() ? app_ : *chosen.front();
-    complain_of_unknown_words(command);
-    if (chosen.empty()) throw UsageError("expected a command: " + joined_choices(command_names()));
-    return run_command(command.get_name());
+    CLI::App* command = &app_;
+    std::string name;  // "corpus add"
+    while (!command->get_subcommands().empty()) {
+      command = command->get_subcommands().front();
+      name += (name.empty() ? "" : " ") + command->get_name();
+    }
+    complain_of_unknown_words(*command, name);
+    if (const auto names = command_names(*command); !names.empty())
+      throw UsageError(name + (name.empty() ? "" : ": ") + "expected a command: " + joined(names));
+    return run_command(name);
   }
 
  private:
+  // CLI11 would name an unknown word, but not what it may have been.
+  static void allow_extras(CLI::App& app) {
+    app.allow_extras();
+    for (CLI::App* command : app.get_subcommands({})) allow_extras(*command);
+  }
+
   CLI::App* add_command(const std::string& name, const std::string& what, const std::string& example) {
-    CLI::App* command = app_.add_subcommand(name, what);
+    return add_command(app_, name, what, example);
+  }
+
+  CLI::App* add_command(CLI::App& to, const std::string& name, const std::string& what,
+                        const std::string& example) {
+    CLI::App* command = to.add_subcommand(name, what);
     command->footer("Example: gatherfuzz " + example);
     return command;
   }
@@ -166,32 +183,56 @@ class CommandLine {
         ->capture_default_str();
   }
 
-  std::vector<std::string_view> command_names() const {
-    return {"check", "train", "fuzz", "shrink", "bench"};
+  void add_corpus() {
+    CLI::App* corpus = add_command("corpus", "keep folders of programs canonical, distinct and useful",
+                                   "corpus check corpus/regressions");
+    corpus->require_subcommand(0, 1);
+    CLI::App* c = add_command(*corpus, "check", "say what is wrong with the files of a folder",
+                              "corpus check corpus/regressions");
+    c->add_option("DIR", corpus_folder_, "a folder of *.program files")->required();
+    c = add_command(*corpus, "add", "store a program with what it comes to",
+                    "corpus add gatherfuzz-out/failures/zeroed-weights-913eca87.program");
+    c->add_option("FILE", corpus_add_.input, "a program, or - for standard input")->required();
+    c->add_option("--name", corpus_add_.name, "its name (default: CLASS-SIGNATURE of its failure)");
+    c->add_option("--dir", corpus_add_.folder, "the folder it goes to")->capture_default_str();
   }
 
-  void complain_of_unknown_words(const CLI::App& command) const {
+  static std::vector<std::string> command_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    return names;
+  }
+
+  static std::string joined(const std::vector<std::string>& names) {
+    return joined_choices(std::vector<std::string_view>(names.begin(), names.end()));
+  }
+
+  void complain_of_unknown_words(const CLI::App& command, const std::string& command_name) const {
     const std::vector<std::string> extras = command.remaining();
     if (extras.empty()) return;
     const std::string word = extras.front().substr(0, extras.front().find('='));
     const bool is_option = word.starts_with("-");
-    if (&command == &app_ && !is_option) {
-      throw UsageError("expected a command (" + joined_choices(command_names()) + "), found " +
-                       in_quotes(word) + nearest_hint(word, command_names()));
+    const std::string where = command_name.empty() ? "" : command_name + ": ";
+    if (const auto commands = command_names(command); !commands.empty() && !is_option) {
+      const std::vector<std::string_view> views(commands.begin(), commands.end());
+      throw UsageError(where + "expected a command (" + joined_choices(views) + "), found " +
+                       in_quotes(word) + nearest_hint(word, views));
     }
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options()) {
       if (!option->get_positional() || option->nonpositional()) names.push_back(option->get_name());
     }
     const std::vector<std::string_view> views(names.begin(), names.end());
-    throw UsageError((&command == &app_ ? "expected " : command.get_name() + ": expected ") +
-                     (is_option ? joined_choices(views) : "no further argument") + ", found " +
-                     in_quotes(word) + nearest_hint(word, views));
+    throw UsageError(where + "expected " + (is_option ? joined_choices(views) : "no further argument") +
+                     ", found " + in_quotes(word) + nearest_hint(word, views));
   }
 
   int run_command(const std::string& name) {
     catch_interrupts();
     if (name == "bench") return bench(bench_);
+    if (name == "corpus check") return corpus_check(corpus_folder_);
+    if (name == "corpus add") return corpus_add(corpus_add_);
     if (name == "train") {
       const bool host_alone = parse_runtimes(words_.runtimes.empty() ? "host" : words_.runtimes) ==
                               std::vector<RuntimeKind>{RuntimeKind::host};
@@ -228,6 +269,8 @@ class CommandLine {
   CampaignOptions fuzz_;
   ShrinkOptions shrink_;
   BenchOptions bench_;
+  std::string corpus_folder_;
+  CorpusAddOptions corpus_add_;
 };
 
 int main_with_exceptions(int argc, char** argv) {

@@ -21,15 +21,14 @@ std::string counted(uint64_t number, const std::string& noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
-// "fail: race", as an expectation would say it.
-std::string found_text(const Outcome& o) {
+}  // namespace
+
+std::string verdict_text(const Outcome& o) {
   std::string text(name_of(o.verdict));
   if (o.failure) text.append(": ").append(name_of(*o.failure));
   if (o.reason) text.append(": ").append(name_of(*o.reason));
   return text;
 }
-
-}  // namespace
 
 std::string signature_text(const Outcome& outcome) {
   char text[20];
@@ -54,7 +53,7 @@ std::string explanation(const Judgement& j) {
   const auto add = [&text](const std::string& line) {
     text.append(text.empty() ? "    " : "\n    ").append(line);
   };
-  if (!j.as_expected && !j.expected.empty()) add("expected " + j.expected + ", found " + found_text(o));
+  if (!j.as_expected && !j.expected.empty()) add("expected " + j.expected + ", found " + verdict_text(o));
   if (o.failure) {
     add(std::string(name_of(*o.failure)) + ", iteration " + std::to_string(o.iteration) + ", rank " +
         std::to_string(o.rank) + ", signature " + signature_text(o));

@@ -25,6 +25,9 @@ std::string explanation(const Judgement& judgement);
 // One line, as ci/check.schema.json describes it.
 std::string outcome_json(const Judgement& judgement);
 
+// "fail: race", as an expectation would say it.
+std::string verdict_text(const Outcome& outcome);
+
 // "7c1e09ab".
 std::string signature_text(const Outcome& outcome);
 

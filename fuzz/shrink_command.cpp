@@ -6,22 +6,12 @@
 #include "fuzz/failure.h"
 #include "fuzz/files.h"
 #include "fuzz/output.h"
+#include "fuzz/program_file.h"
 #include "fuzz/report.h"
 
 namespace gatherfuzz {
 
 namespace {
-
-Program read_program(const std::string& file) {
-  std::string problem;
-  const std::optional<std::string> text = read_file(file, kMaxProgramBytes, problem);
-  if (!text) throw UsageError(file + ": " + problem);
-  ParseResult parsed = parse_program(*text);
-  if (!parsed.ok())
-    throw UsageError(file + ":" + std::to_string(parsed.errors.front().line) + ": " +
-                     parsed.errors.front().message);
-  return std::move(*parsed.program);
-}
 
 std::string default_out(const std::string& input) {
   const std::string ending = ".program";
@@ -32,7 +22,7 @@ std::string default_out(const std::string& input) {
 }  // namespace
 
 int shrink_file(const ShrinkOptions& options) {
-  const Program program = read_program(options.input);
+  const Program program = read_program_file(options.input).program;
   Worker worker;
   const Outcome outcome = worker.run(program, options.runtime);
   if (outcome.verdict != Verdict::fail) {
