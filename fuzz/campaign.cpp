@@ -2,7 +2,9 @@
 
 #include <array>
 #include <chrono>
+#include <set>
 
+#include "fuzz/campaign_inputs.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/failure_block.h"
 #include "fuzz/files.h"
@@ -10,7 +12,6 @@
 #include "fuzz/output.h"
 #include "impl/runtime/symbolic/term.h"
 #include "impl/training/flag_text.h"
-#include "properties/generator.h"
 
 namespace gatherfuzz {
 
@@ -21,22 +22,18 @@ constexpr double kRefreshedEvery = 0.1;  // on a terminal
 
 class Campaign {
  public:
-  explicit Campaign(const CampaignOptions& options) : options_(options) {}
+  explicit Campaign(const CampaignOptions& options) : options_(options), inputs_(options) {}
 
   int run() {
     try {
-      while (!over() && !failure_) run_program_number(programs_ + 1);
+      while (!over() && (failures_.empty() || options_.keep_going)) run_program_number(programs_ + 1);
     } catch (const Interrupted&) {
       summarize();
       throw;
     }
-    if (failure_) {
-      progress_.end();
-      print_note(failure_text(*failure_));
-    }
     summarize();
     if (programs_ == 0) return kExitInternal;
-    return failure_ ? kExitUnexpected : kExitAsExpected;
+    return failures_.empty() ? kExitAsExpected : kExitUnexpected;
   }
 
  private:
@@ -48,18 +45,18 @@ class Campaign {
     return (options_.runs > 0 && programs_ >= options_.runs) || elapsed() >= options_.seconds;
   }
 
-  // Every program comes from its own seed, so that it does not depend on what ran before.
   void run_program_number(uint64_t number) {
-    RandomChoices choices(mix(options_.seed, number));
-    Program program = generate_program(choices);
+    Program program = inputs_.next(mix(options_.seed, number));
     if (options_.fault) program.faults = {*options_.fault};
     Verdict verdict = Verdict::pass;
     for (const RuntimeKind runtime : options_.runtimes) {
       if (runtime != options_.runtimes.front() && number % kOtherRuntimesEvery != 1) continue;
       const Outcome outcome = worker_.run(program, runtime);
       ++runs_[static_cast<std::size_t>(runtime)];
+      twins_ += outcome.twin ? 1 : 0;
       verdict = outcome.verdict;
       if (verdict == Verdict::fail) keep(program, runtime, outcome, number);
+      if (verdict != Verdict::fail) inputs_.learn(program, outcome.states);
       if (verdict != Verdict::pass) break;
     }
     ++programs_;
@@ -69,16 +66,18 @@ class Campaign {
 
   void keep(const Program& program, RuntimeKind runtime, const Outcome& outcome, uint64_t number) {
     const std::string file = failure_path(options_.out, outcome);
+    if (!failures_.insert(file).second) return;
     const std::string original = print_program(with_its_twin(program, outcome));
     write_file(file, original);  // before anything else can go wrong
     const double found_after = elapsed();
     Failure failure = investigate(worker_, program, runtime, outcome);
     failure.file = file;
-    failure.found_by = "random programs, seed " + std::to_string(options_.seed) + ", program " +
+    failure.found_by = "builtin, seed " + std::to_string(options_.seed) + ", program " +
                        std::to_string(number) + ", " + fixed_text(found_after, 1) + " s";
     write_file(unshrunk_path(options_.out, outcome), original);
     write_file(file, print_program(failure.program));
-    failure_ = std::move(failure);
+    progress_.end();
+    print_note(failure_text(failure));
   }
 
   uint64_t count(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
@@ -88,6 +87,7 @@ class Campaign {
                        " pass, " + with_commas(count(Verdict::refused)) + " refused, " +
                        with_commas(count(Verdict::vacuous)) + " vacuous, " +
                        with_commas(count(Verdict::fail)) + " failures";
+    if (options_.keep_going) line += " of " + with_commas(failures_.size()) + " kinds";
     if (options_.fault) line += ", " + with_commas(count(Verdict::error)) + " not reached";
     return line;
   }
@@ -104,18 +104,22 @@ class Campaign {
     for (const RuntimeKind runtime : options_.runtimes)
       line += with_commas(runs_[static_cast<std::size_t>(runtime)]) + " on " + std::string(name_of(runtime)) +
               ", ";
+    line += with_commas(twins_) + " beside a twin, " + with_commas(inputs_.states()) + " states, " +
+            with_commas(inputs_.kept()) + " programs kept, ";
     print_result(line + "seed " + std::to_string(options_.seed) + ", " + fixed_text(elapsed(), 1) + " s)");
   }
 
   const CampaignOptions& options_;
+  CampaignInputs inputs_;
   Worker worker_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_at_ = 0.0;
   ProgressLine progress_;
   uint64_t programs_ = 0;
+  uint64_t twins_ = 0;                                       // runs beside one
   std::array<uint64_t, std::size(kVerdictNames)> counts_{};  // of programs, by verdict
   std::array<uint64_t, std::size(kRuntimeNames)> runs_{};
-  std::optional<Failure> failure_;
+  std::set<std::string> failures_;  // their files, which class and signature name
 };
 
 }  // namespace

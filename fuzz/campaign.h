@@ -1,11 +1,12 @@
-// `gatherfuzz fuzz`: random programs, judged, until one fails or the time is over.
+// `gatherfuzz fuzz`: programs, drawn or changed from those that reached something new, are judged until one
+// fails or the time is over.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "properties/run.h"
+#include "fuzz/check.h"
 
 namespace gatherfuzz {
 
@@ -16,6 +17,9 @@ struct CampaignOptions {
   // The first one runs every program; the others run one in kOtherRuntimesEvery, as real numbers take longer.
   std::vector<RuntimeKind> runtimes;
   std::optional<FaultSpec> fault;  // planted in every program
+  std::vector<FlagSetting> set;    // flags that every program has
+  std::string corpus;              // a folder of programs to begin with; empty: none
+  bool keep_going = false;         // after a failure; each class and signature is told once
   std::string out = "gatherfuzz-out";
 };
 

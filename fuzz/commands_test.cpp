@@ -1,5 +1,6 @@
 // The other commands, and command lines that are wrong.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "fuzz/run_binary_for_tests.h"
 
@@ -43,6 +44,9 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
       {{"train", "--text", path("missing")}, "No such file"},
       {{"fuzz", "--time", "soon"}, "expected a duration"},
       {{"fuzz", "--fault", "dorp op=adam"}, "nearest: drop"},
+      {{"fuzz", "--set", "fp8_param_gather=true", "--set", "fp8_recipe=bf16"},
+       "no accepted flag set is like this"},
+      {{"fuzz", "--corpus", path("missing")}, "No such file"},
       {{"shrink", path("missing")}, "No such file"},
       {{"shrink", file, "--runtime", "symbolic,host"}, "expected one runtime, found 'symbolic,host'"},
       {{"bench", "--corpus", path("missing")}, "No such file"},
@@ -139,6 +143,61 @@ TEST_F(CommandsTest, ACampaignIsTheSameEachTime) {
   EXPECT_NE(first.find(" programs, "), std::string::npos) << first;
   EXPECT_FALSE(first.starts_with("0 programs")) << first;
   EXPECT_EQ(first, counts("1"));
+}
+
+// Every kind of failure is told once and kept, as found and as it shrank; nothing goes to a corpus.
+TEST_F(CommandsTest, ACampaignGoesOnAndTellsEachKindOnce) {
+  const Result result =
+      run({"fuzz", "--runtime", "symbolic", "--runs", "300", "--keep-going", "--out", path("out"), "--fault",
+           "drop op=copy_main_params_to_param_buffer iteration=2+"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  std::set<std::string> told;
+  std::istringstream lines(result.err);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("FAILURE ")) continue;
+    EXPECT_TRUE(told.insert(line).second) << line;
+  }
+  EXPECT_GE(told.size(), 2u);
+  EXPECT_NE(result.out.find(" failures of " + std::to_string(told.size()) + " kinds, "), std::string::npos)
+      << result.out;
+  std::size_t kept = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path("out/failures"))) {
+    if (entry.is_directory()) continue;
+    ++kept;
+    const std::filesystem::path unshrunk = entry.path().parent_path() / "unshrunk" / entry.path().filename();
+    const auto size = [](const std::filesystem::path& p) { return std::filesystem::file_size(p); };
+    EXPECT_LT(size(entry.path()), size(unshrunk));
+    EXPECT_EQ(run({"check", "--runtime", "symbolic", unshrunk.string()}).exit_code, 1);
+  }
+  EXPECT_EQ(kept, told.size());
+  EXPECT_FALSE(std::filesystem::exists(path("out/corpus")));
+}
+
+TEST_F(CommandsTest, ACampaignKeepsWhatReachesSomethingNewAndBeginsWithIt) {
+  const std::string out = run({"fuzz", "--runtime", "symbolic", "--runs", "100", "--out", path("out")}).out;
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path("out/corpus")))
+    files += entry.is_regular_file();
+  EXPECT_GT(files, 10u);
+  EXPECT_NE(out.find(", " + std::to_string(files) + " programs kept, "), std::string::npos) << out;
+  program("out/corpus/bad.program", "trian 1\n");
+  program("out/corpus/faulty.program", "fault drop op=adam\ntrain 1\n");
+  const Result again = run({"fuzz", "--runtime", "symbolic", "--runs", std::to_string(files), "--corpus",
+                            path("out/corpus"), "--out", path("again")});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("left out: " + path("out/corpus/bad.program")), std::string::npos) << again.err;
+  EXPECT_EQ(again.err.find("faulty"), std::string::npos);
+}
+
+TEST_F(CommandsTest, EveryProgramOfACampaignHasTheFlagsThatAreSet) {
+  const Result result = run({"fuzz", "--runtime", "symbolic", "--runs", "60", "--set", "data_parallel_size=3",
+                             "--set", "fp8_recipe=fp32", "--out", path("out")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const auto& entry : std::filesystem::directory_iterator(path("out/corpus"))) {
+    const std::string text = content_of(entry.path());
+    EXPECT_NE(text.find("set data_parallel_size 3\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("set fp8_recipe fp32\n"), std::string::npos) << text;
+  }
 }
 
 TEST_F(CommandsTest, ShrinkKeepsTheFailureAndLittleElse) {

@@ -63,7 +63,7 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-void write_file(const std::string& path, const std::string& content) {
+void write_file(const std::string& path, const std::string& content, Sync sync) {
   std::error_code error;
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
     fs::create_directories(folder, error);
@@ -76,7 +76,7 @@ void write_file(const std::string& path, const std::string& content) {
   {
     const FileDescriptor file{open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
     if (file.number < 0) fail(false);
-    if (!write_all(file.number, content) || fsync(file.number) != 0) fail(true);
+    if (!write_all(file.number, content) || (sync == Sync::yes && fsync(file.number) != 0)) fail(true);
   }
   if (rename(temporary.c_str(), path.c_str()) != 0) fail(true);
 }

@@ -17,8 +17,11 @@ std::vector<std::string> programs_below(const std::string& folder, std::string& 
 
 bool is_folder(const std::string& path);
 
+// Whether a file must survive a loss of power, and not only the end of the process.
+enum class Sync { no, yes };
+
 // Writes to a temporary name beside `path`, syncs and renames, making folders where they are missing. Throws
 // InternalError and leaves no file.
-void write_file(const std::string& path, const std::string& content);
+void write_file(const std::string& path, const std::string& content, Sync sync = Sync::yes);
 
 }  // namespace gatherfuzz

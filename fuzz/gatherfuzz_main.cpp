@@ -161,7 +161,12 @@ class CommandLine {
                   "the first runs every program, another one program in " +
                       std::to_string(kOtherRuntimesEvery) + " (default symbolic,host)");
     c->add_option("--fault", words_.fault, "plant this fault in every program");
-    c->add_option("--out", fuzz_.out, "where failures are stored")->capture_default_str();
+    c->add_option("--corpus", fuzz_.corpus,
+                  "a folder of programs to begin with; those with a fault are left out");
+    c->add_flag("--keep-going", fuzz_.keep_going, "after a failure; each class and signature is told once");
+    c->add_option("--out", fuzz_.out, "where failures and programs that reach something new are stored")
+        ->capture_default_str();
+    add_set(c);
   }
 
   void add_shrink() {
@@ -256,6 +261,7 @@ class CommandLine {
       return check(check_);
     }
     fuzz_.runtimes = runtimes;
+    fuzz_.set = parse_settings(words_.set);
     if (fuzz_.runs > 0) fuzz_.seconds = std::numeric_limits<double>::infinity();
     if (!words_.time.empty()) fuzz_.seconds = parse_duration(words_.time);
     if (!words_.fault.empty()) fuzz_.fault = parse_fault(words_.fault);

@@ -39,6 +39,7 @@ std::string to_message(const Outcome& outcome) {
                             {"gradients_compared", outcome.gradients_compared},
                             {"weights_compared", outcome.weights_compared},
                             {"worst_share", outcome.worst_share},
+                            {"states", outcome.states},
                             {"seconds", outcome.seconds}};
   message["expected"] = outcome.expected;
   message["found"] = outcome.found;
@@ -77,6 +78,7 @@ Outcome from_message(std::string_view bytes) {
   message.at("gradients_compared").get_to(outcome.gradients_compared);
   message.at("weights_compared").get_to(outcome.weights_compared);
   message.at("worst_share").get_to(outcome.worst_share);
+  message.at("states").get_to(outcome.states);
   message.at("seconds").get_to(outcome.seconds);
   return outcome;
 }

@@ -167,17 +167,24 @@ std::vector<Action> generate_actions(Choices& choices, const Flags& flags) {
   return ActionWriter(choices, flags).write();
 }
 
+void make_it_train(Program& program) {
+  Action train, restore;
+  train.count = 1;
+  restore.kind = ActionKind::restore_grad_buffers;
+  bool offloaded = false;
+  for (const Action& action : program.actions)
+    if (action.kind == ActionKind::offload_grad_buffers || action.kind == ActionKind::restore_grad_buffers)
+      offloaded = action.kind == ActionKind::offload_grad_buffers;
+  if (offloaded) program.actions.push_back(restore);
+  while (plan_program(program).taken_steps == 0) program.actions.push_back(train);
+}
+
 Program generate_program(Choices& choices) {
   Program program;
   program.flags = generate_flags(choices);
   program.delays = generate_delays(choices);
   program.actions = generate_actions(choices, program.flags);
-  // A program in which every step is skipped proves nothing.
-  while (plan_program(program).taken_steps == 0) {
-    Action train;
-    train.count = 1;
-    program.actions.push_back(train);
-  }
+  make_it_train(program);
   return program;
 }
 

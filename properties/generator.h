@@ -23,6 +23,10 @@ Flags generate_flags(Choices& choices);
 // Actions for these flags; well-paired loops, at least one `train` or `warmup`.
 std::vector<Action> generate_actions(Choices& choices, const Flags& flags);
 
+// Restores grad buffers that are offloaded at the end, and trains until a step is taken: a program in which
+// every step is skipped proves nothing.
+void make_it_train(Program& program);
+
 // Changes what breaks a rule until validate() accepts the flags; accepted flags stay as they are.
 void repair_flags(Flags& flags);
 

@@ -124,8 +124,10 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   try {
     world.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
-      RankProgram(runtime, program, options, dataset, *monitor, models[r], models[0].get(), host_steps[r])
-          .run();
+      RankProgram host_code(runtime, program, options, dataset, *monitor, models[r], models[0].get(),
+                            host_steps[r]);
+      host_code.run();
+      if (r == 0) outcome.states = host_code.states();
     });
   } catch (const RuntimeError& error) {
     fail(outcome,

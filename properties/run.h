@@ -62,6 +62,7 @@ struct Outcome {
   uint64_t gradients_compared = 0;
   uint64_t weights_compared = 0;
   double worst_share = 0.0;
+  std::vector<uint32_t> states;    // StateCoverage of rank 0's host code, if it came to its end
   std::vector<StepShares> shares;  // host: by step
   double seconds = 0.0;
 };

@@ -5,7 +5,7 @@ namespace gatherfuzz {
 RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options,
                          const Dataset& dataset, Monitor& monitor, std::unique_ptr<TrainStep>& model,
                          const TrainStep* like, int& steps)
-    : runtime_(runtime), program_(program), options_(options), steps_(steps) {
+    : runtime_(runtime), program_(program), options_(options), steps_(steps), states_(program.flags) {
   const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
   model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse, like);
   step_ = model.get();
@@ -19,6 +19,7 @@ void RankProgram::run() {
 }
 
 void RankProgram::apply(const Action& action) {
+  states_.before(action.kind, *step_);
   switch (action.kind) {
     case ActionKind::train:
       train(action.count);
@@ -70,6 +71,7 @@ void RankProgram::apply(const Action& action) {
 
 void RankProgram::train(int count) {
   for (int i = 0; i < count; ++i) {
+    if (i > 0) states_.before(ActionKind::train, *step_);
     mark(MarkCode::step_begin, steps_);
     const bool taken = loop_->train_step();
     mark(MarkCode::step_end, steps_);

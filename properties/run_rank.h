@@ -9,6 +9,7 @@
 #include "impl/training/loop.h"
 #include "properties/marks.h"
 #include "properties/run.h"
+#include "properties/states.h"
 
 namespace gatherfuzz {
 
@@ -20,6 +21,8 @@ class RankProgram {
               Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps);
 
   void run();
+  // What host state it went through.
+  std::vector<uint32_t> states() { return states_.take(); }
 
  private:
   void apply(const Action& action);
@@ -33,6 +36,7 @@ class RankProgram {
   TrainStep* step_ = nullptr;
   std::optional<TrainingLoop> loop_;
   int& steps_;
+  StateCoverage states_;
 };
 
 }  // namespace gatherfuzz

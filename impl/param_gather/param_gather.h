@@ -3,6 +3,7 @@
 // again).
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "impl/numerics/mx.h"
@@ -63,6 +64,13 @@ class ParamGather {
   void mark_all_finished();
 
   std::size_t groups() const { return groups_.size(); }
+  std::size_t dispatched() const {
+    return static_cast<std::size_t>(
+        std::count_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.dispatched; }));
+  }
+  bool any_outstanding() const {
+    return std::any_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.outstanding; });
+  }
 
  private:
   struct Group {

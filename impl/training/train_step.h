@@ -76,6 +76,8 @@ class TrainStep {
   const StepCounts& counts() const { return counts_; }
   const Assembly& parts() const { return parts_; }
   GraphId graph() const { return graph_; }
+  bool graph_gathers() const { return graph_gathers_; }
+  const Flags& flags() const { return flags_; }
 
  private:
   bool may_capture() const;

@@ -1,0 +1,39 @@
+// What a campaign runs next: half of the programs are drawn, half are changed from programs that reached host
+// states which none before had reached. Those are kept, and written to OUT/corpus.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "fuzz/campaign.h"
+
+namespace gatherfuzz {
+
+class CampaignInputs {
+ public:
+  // Reads options.corpus; files with a `fault` line are left out, unreadable ones are named. Throws
+  // UsageError for a folder that cannot be read, and for `set` flags that no accepted flag set has.
+  explicit CampaignInputs(const CampaignOptions& options);
+
+  // Depends on the seed and on what was learnt before.
+  Program next(uint64_t seed);
+  // A program that did not fail went through these states. Throws InternalError if it cannot be written.
+  void learn(const Program& program, const std::vector<uint32_t>& states);
+
+  uint64_t states() const { return states_.size(); }
+  uint64_t kept() const { return corpus_.size(); }
+
+ private:
+  void read_corpus();
+  bool has_settings(const Flags& flags) const;
+  Program candidate(uint64_t seed) const;
+
+  const CampaignOptions& options_;
+  std::vector<Program> corpus_;
+  std::size_t seeds_ = 0;      // programs of the folder
+  std::size_t next_seed_ = 0;  // that is run as it is
+  std::unordered_set<uint32_t> states_;
+};
+
+}  // namespace gatherfuzz

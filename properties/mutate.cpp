@@ -1,0 +1,127 @@
+#include "properties/mutate.h"
+
+#include <algorithm>
+
+#include "properties/generator.h"
+#include "properties/plan.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr int kMostEdits = 4;
+constexpr int kMostSteps = 24;
+constexpr std::size_t kMostActions = 24;
+
+std::size_t index_below(Choices& choices, std::size_t n, const char* what) {
+  return static_cast<std::size_t>(choices.below(n, what));
+}
+
+auto position(Program& p, std::size_t i) {
+  return p.actions.begin() + static_cast<std::ptrdiff_t>(i);
+}
+
+// An action as it may stand in a generated program with these flags.
+Action any_action(const Flags& flags, Choices& choices) {
+  const std::vector<Action> drawn = generate_actions(choices, flags);
+  return drawn[index_below(choices, drawn.size(), "which action")];
+}
+
+void change_flag(Program& p, Choices& choices) {
+  const Flags drawn = generate_flags(choices);
+  const std::span<const FlagInfo> table = flag_table();
+  // A flag that the drawn ones have otherwise, if there is one.
+  const std::size_t start = index_below(choices, table.size(), "which flag");
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const FlagInfo& info = table[(start + i) % table.size()];
+    if (info.get(drawn) == info.get(p.flags)) continue;
+    info.set(p.flags, info.get(drawn));
+    return;
+  }
+}
+
+void edit(Program& p, Choices& choices) {
+  enum class Edit { insert, remove, repeat, swap, replace, flag, count };
+  const Edit kind = pick<Edit>(choices,
+                               {{Edit::insert, 30},
+                                {Edit::remove, 15},
+                                {Edit::repeat, 10},
+                                {Edit::swap, 10},
+                                {Edit::replace, 10},
+                                {Edit::flag, 15},
+                                {Edit::count, 10}},
+                               "edit");
+  const std::size_t n = p.actions.size();
+  if (kind == Edit::insert || (n == 0 && kind != Edit::flag)) {
+    const Action action = any_action(p.flags, choices);
+    p.actions.insert(position(p, index_below(choices, n + 1, "where")), action);
+    return;
+  }
+  if (kind == Edit::flag) return change_flag(p, choices);
+  const std::size_t i = index_below(choices, n, "which");
+  if (kind == Edit::remove) p.actions.erase(position(p, i));
+  if (kind == Edit::repeat) p.actions.insert(position(p, i), Action(p.actions[i]));
+  if (kind == Edit::swap) std::swap(p.actions[i], p.actions[index_below(choices, n, "with which")]);
+  if (kind == Edit::replace) p.actions[i] = any_action(p.flags, choices);
+  if (kind == Edit::count && p.actions[i].count > 0)
+    p.actions[i].count = pick_between(choices, 1, 4, "count");
+}
+
+// Leaves out what may not stand where it is, and takes steps from the longest until there are few enough.
+void make_legal(Program& p) {
+  repair_flags(p.flags);
+  if (p.actions.size() > kMostActions) p.actions.resize(kMostActions);
+  while (training_steps(p) > kMostSteps) {
+    const auto longest =
+        std::max_element(p.actions.begin(), p.actions.end(), [](const Action& a, const Action& b) {
+          const auto steps = [](const Action& x) {
+            return x.kind == ActionKind::train || x.kind == ActionKind::warmup ? x.count : 0;
+          };
+          return steps(a) < steps(b);
+        });
+    if (longest->count > 1) {
+      --longest->count;
+    } else {
+      p.actions.erase(longest);
+    }
+  }
+  if (refusal_before_run(p)) {
+    std::vector<Action> all = std::move(p.actions);
+    p.actions.clear();
+    for (Action& action : all) {
+      p.actions.push_back(std::move(action));
+      if (refusal_before_run(p)) p.actions.pop_back();
+    }
+  }
+  make_it_train(p);
+}
+
+}  // namespace
+
+Program mutate(const Program& program, Choices& choices) {
+  Program result;
+  result.flags = program.flags;
+  result.delays = program.delays;
+  result.actions = program.actions;
+  for (int edits = pick_between(choices, 1, kMostEdits, "edits"); edits > 0; --edits) edit(result, choices);
+  result = without_comments(std::move(result));
+  make_legal(result);
+  return result;
+}
+
+Program splice(const Program& first, const Program& second, Choices& choices) {
+  const Program& frame = flip(choices, 50, "whose flags") ? second : first;
+  Program result;
+  result.flags = frame.flags;
+  result.delays = frame.delays;
+  const std::size_t end = index_below(choices, first.actions.size() + 1, "end of the first");
+  const std::size_t begin = index_below(choices, second.actions.size() + 1, "begin of the second");
+  result.actions.assign(first.actions.begin(), first.actions.begin() + static_cast<std::ptrdiff_t>(end));
+  result.actions.insert(result.actions.end(), second.actions.begin() + static_cast<std::ptrdiff_t>(begin),
+                        second.actions.end());
+  result = without_comments(std::move(result));
+  make_legal(result);
+  return result;
+}
+
+}  // namespace gatherfuzz

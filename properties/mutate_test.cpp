@@ -1,0 +1,85 @@
+// Mutants and splices are legal, bounded, varied, and pass on a healthy machine.
+#include "properties/mutate.h"
+
+#include <set>
+
+#include "properties/generator.h"
+#include "properties/run.h"
+#include "properties/states.h"
+#include "properties/test_programs.h"
+
+namespace gatherfuzz {
+namespace {
+
+Program drawn(uint64_t seed) {
+  RandomChoices choices(seed);
+  return generate_program(choices);
+}
+
+// Mutants of mutants, as in a campaign.
+std::vector<Program> mutants(int n) {
+  std::vector<Program> pool = {drawn(1), drawn(2), drawn(3)};
+  RandomChoices choices(17);
+  while (static_cast<int>(pool.size()) < n) {
+    const Program& one = pool[choices.below(pool.size(), "one")];
+    const Program& other = pool[choices.below(pool.size(), "other")];
+    pool.push_back(flip(choices, 20, "splice") ? splice(one, other, choices) : mutate(one, choices));
+  }
+  return pool;
+}
+
+TEST(Mutate, AllAreLegalBoundedAndPrintable) {
+  std::set<uint64_t> hashes;
+  for (const Program& program : mutants(3000)) {
+    ASSERT_EQ(refusal_before_run(program), std::nullopt) << print_program(program);
+    EXPECT_LE(training_steps(program), 30) << print_program(program);
+    const ParseResult parsed = parse_program(print_program(program));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed.program, program);
+    hashes.insert(program_hash(program));
+  }
+  EXPECT_GT(hashes.size(), 3000u * 8 / 10) << "few come twice";
+}
+
+TEST(Mutate, FaultsExpectationsTwinsAndCommentsGo) {
+  Program program = small_program(
+      "mxfp8", "twin again\nfault drop op=quantize\n# a comment\ntrain 2  # behind\nexpect fail: race\n");
+  RandomChoices choices(1);
+  for (int i = 0; i < 50; ++i) {
+    for (const Program& changed : {mutate(program, choices), splice(program, program, choices)}) {
+      EXPECT_TRUE(changed.faults.empty() && !changed.expect && !changed.twin);
+      EXPECT_EQ(changed, without_comments(changed));
+    }
+  }
+}
+
+TEST(Mutate, PassOnAHealthyMachine) {
+  int refused = 0;
+  for (const Program& program : mutants(300)) {
+    const Outcome outcome = run_program(program, {});
+    refused += outcome.verdict == Verdict::refused;
+    EXPECT_TRUE(outcome.verdict == Verdict::pass || outcome.verdict == Verdict::refused)
+        << outcome.text << "\n"
+        << print_program(program);
+  }
+  EXPECT_LT(refused, 60);
+}
+
+TEST(States, TellHostStatesApart) {
+  const auto states = [](const std::string& more) {
+    return run_program(small_program("mxfp8", more), {}).states;
+  };
+  const std::string graph = "set cuda_graph_impl full_iteration\nset cuda_graph_warmup_steps 1\n";
+  const auto once = states(graph + "train 3\n");
+  EXPECT_EQ(once.size(), 3u) << "before anything, without a graph, with one";
+  EXPECT_EQ(states(graph + "train 9\n"), once) << "more of the same";
+  EXPECT_NE(states(graph + "start_loop\ntrain 3\n"), once);
+  EXPECT_NE(states("train 3\n"), once);
+  std::set<uint32_t> reached;
+  for (uint64_t seed = 1; seed <= 200; ++seed)
+    for (const uint32_t state : run_program(drawn(seed), {}).states) reached.insert(state);
+  EXPECT_GT(reached.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace gatherfuzz
