@@ -1,10 +1,10 @@
 #include "fuzz/campaign_inputs.h"
 
-#include <cstdio>
-
+#include "fuzz/corpus_rules.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/files.h"
 #include "fuzz/output.h"
+#include "fuzz/program_file.h"
 #include "impl/runtime/symbolic/term.h"
 #include "properties/generator.h"
 #include "properties/mutate.h"
@@ -14,12 +14,6 @@ namespace gatherfuzz {
 namespace {
 
 constexpr int kTries = 1000;  // draws until one has the flags that are set
-
-std::string corpus_path(const std::string& out, const Program& program) {
-  char name[32];
-  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(program_hash(program)));
-  return out + "/corpus/" + name + ".program";
-}
 
 }  // namespace
 
@@ -38,21 +32,15 @@ CampaignInputs::CampaignInputs(const CampaignOptions& options) : options_(option
 }
 
 void CampaignInputs::read_corpus() {
-  std::string problem;
-  for (const std::string& file : programs_below(options_.corpus, problem)) {
-    std::string unreadable;
-    const std::optional<std::string> text = read_file(file, kMaxProgramBytes, unreadable);
-    const ParseResult parsed = parse_program(text.value_or(""));
-    if (!text || !parsed.ok()) {
-      print_note("fuzz: left out: " + file + ": " + (text ? parsed.errors.front().message : unreadable));
-    } else if (parsed.program->faults.empty() && !refusal_before_run(*parsed.program)) {
-      Program program = without_comments(*parsed.program);
-      program.expect.reset();
-      program.twin.reset();
-      corpus_.push_back(std::move(program));
-    }
+  const ProgramFolder folder = read_program_folder(options_.corpus);
+  for (const std::string& problem : folder.unreadable) print_note("fuzz: left out: " + problem);
+  for (const ProgramFile& file : folder.files) {
+    if (!file.program.faults.empty() || refusal_before_run(file.program)) continue;
+    Program program = without_comments(file.program);
+    program.expect.reset();
+    program.twin.reset();
+    corpus_.push_back(std::move(program));
   }
-  if (!problem.empty()) throw UsageError("--corpus " + options_.corpus + ": " + problem);
   seeds_ = corpus_.size();
 }
 
@@ -90,7 +78,7 @@ void CampaignInputs::learn(const Program& program, const std::vector<uint32_t>& 
   corpus_.push_back(program);
   corpus_.back().faults.clear();
   if (!program.faults.empty()) return;  // runs with a fault never write to a corpus
-  write_file(corpus_path(options_.out, program), print_program(program), Sync::no);
+  write_file(options_.out + "/corpus/" + hash_text(program) + ".program", print_program(program), Sync::no);
 }
 
 }  // namespace gatherfuzz

@@ -25,4 +25,15 @@ struct CorpusAddOptions {
 // InternalError, Interrupted.
 int corpus_add(const CorpusAddOptions& options);
 
+// Removes programs until each that is left is needed for a host state that some program of the folder reaches
+// (properties/states.h). Those with a fault or an expectation stay, and so does what fails. Returns 1 if
+// something fails that does not say so, 2 if a file is no program. Throws UsageError, InternalError,
+// Interrupted.
+int corpus_minimize(const std::string& folder);
+
+// Adds to a folder what reaches a host state that nothing in it reaches, small programs first, under their
+// hashes and without comments and expectation. Those with a fault or a failure are left out. Returns as
+// corpus_minimize does. Throws UsageError, InternalError, Interrupted.
+int corpus_merge(const std::string& into, const std::vector<std::string>& from);
+
 }  // namespace gatherfuzz

@@ -169,6 +169,65 @@ TEST_F(CorpusTest, WhatIsNotTrueIsNotAdded) {
   EXPECT_EQ(files("r"), std::vector<std::string>{"fine.program"});
 }
 
+// Three programs of which the second reaches all that the first does; one that says what it comes to.
+const std::string kOne = "train 2\n", kTwo = "train 2\nevaluate 1\ntrain 1\n",
+                  kThree = "train 2\nskip_iteration\n";
+
+TEST_F(CorpusTest, MinimizeKeepsEveryStateInFewPrograms) {
+  program("c/one.program", kOne);
+  program("c/two.program", kTwo);
+  program("c/three.program", kThree);
+  program("c/longer.program", "train 2\nevaluate 1\ntrain 30\n");
+  program("c/refused.program", "end_loop\n");
+  program("c/said.program", "train 2\nexpect pass\n");
+  program("c/planted.fault.program", "fault drop op=adam\ntrain 2\n");
+  const Result result = run({"corpus", "minimize", path("c")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(files("c"), (std::vector<std::string>{"planted.fault.program", "said.program", "three.program",
+                                                  "two.program"}))
+      << result.out;
+  EXPECT_NE(result.out.find("4 of 7 programs stay, "), std::string::npos) << result.out;
+  const auto states = [](const std::string& out) { return out.substr(out.rfind(", ")); };
+  const Result again = run({"corpus", "minimize", path("c")});
+  EXPECT_EQ(again.out, "4 of 4 programs stay" + states(result.out));
+}
+
+TEST_F(CorpusTest, MergeAddsWhatIsNewAndLittleElse) {
+  program("into/two.program", kTwo);
+  program("a/one.program", kOne);
+  program("a/three.program", "# why\n" + kThree + "expect pass\n");
+  program("b/long.program", "train 3\nskip_iteration\n");
+  program("b/planted.fault.program", "fault drop op=adam\nwarmup 1\ntrain 2\n");
+  const Result result = run({"corpus", "merge", path("into"), path("a"), path("b")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("1 of 4 programs added, "), std::string::npos) << result.out;
+  ASSERT_EQ(files("into").size(), 2u);
+  EXPECT_EQ(content_of(path("into/" + files("into")[0])), "gatherfuzz program v1\n" + kThree);
+  EXPECT_EQ(check("into").exit_code, 0);  // its name is its hash
+  const Result again = run({"corpus", "merge", path("into"), path("a"), path("b")});
+  EXPECT_NE(again.out.find("0 of 4 programs added, 0 new of "), std::string::npos) << again.out;
+  EXPECT_EQ(run({"corpus", "merge", path("fresh/er"), path("into")}).exit_code, 0);
+  EXPECT_EQ(files("fresh/er").size(), 2u);
+}
+
+// A program that the tool cannot judge well must neither vanish nor spread.
+TEST_F(CorpusTest, FailuresAndBadFilesStayWhereTheyAre) {
+  program("c/bad.program", "trian 2\n");
+  program("c/fine.program", kOne);
+  const std::string before = content_of(path("c/bad.program"));
+  EXPECT_EQ(run({"corpus", "minimize", path("c")}).exit_code, 2);
+  EXPECT_EQ(content_of(path("c/bad.program")), before);
+  const Result merged = run({"corpus", "merge", path("into"), path("c")});
+  EXPECT_EQ(merged.exit_code, 2);
+  EXPECT_NE(merged.err.find("bad.program:2: expected set"), std::string::npos) << merged.err;
+  EXPECT_EQ(files("into").size(), 1u);
+  EXPECT_EQ(run({"corpus", "minimize", path("missing")}).exit_code, 2);
+  EXPECT_EQ(run({"corpus", "merge", path("into"), path("missing")}).exit_code, 2);
+  const std::string file = write("file", "");
+  const Result blocked = run({"corpus", "merge", file + "/into", path("a")});
+  EXPECT_NE(blocked.exit_code, 0);
+}
+
 TEST_F(CorpusTest, WrongCommandLinesSayWhatWasExpected) {
   const struct {
     std::vector<std::string> arguments;
@@ -179,6 +238,7 @@ TEST_F(CorpusTest, WrongCommandLinesSayWhatWasExpected) {
       {{"corpus", "check"}, "DIR is required"},
       {{"corpus", "add", "x", "--nmae", "y"},
        "corpus add: expected --help, --name or --dir, found '--nmae'; nearest: --name"},
+      {{"corpus", "merge", "x"}, "FROM is required"},
       {{"corpus", "check", "x", "y"}, "corpus check: expected no further argument, found 'y'"},
   };
   for (const auto& c : cases) {

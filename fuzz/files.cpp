@@ -81,4 +81,8 @@ void write_file(const std::string& path, const std::string& content, Sync sync) 
   if (rename(temporary.c_str(), path.c_str()) != 0) fail(true);
 }
 
+void remove_file(const std::string& path) {
+  if (unlink(path.c_str()) != 0) throw InternalError("cannot remove " + path + ": " + strerror(errno));
+}
+
 }  // namespace gatherfuzz

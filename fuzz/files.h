@@ -24,4 +24,7 @@ enum class Sync { no, yes };
 // InternalError and leaves no file.
 void write_file(const std::string& path, const std::string& content, Sync sync = Sync::yes);
 
+// Throws InternalError.
+void remove_file(const std::string& path);
+
 }  // namespace gatherfuzz

@@ -200,6 +200,13 @@ class CommandLine {
     c->add_option("FILE", corpus_add_.input, "a program, or - for standard input")->required();
     c->add_option("--name", corpus_add_.name, "its name (default: CLASS-SIGNATURE of its failure)");
     c->add_option("--dir", corpus_add_.folder, "the folder it goes to")->capture_default_str();
+    c = add_command(*corpus, "minimize", "remove programs that reach no host state of their own",
+                    "corpus minimize gatherfuzz-out/corpus");
+    c->add_option("DIR", corpus_folder_, "a folder of *.program files")->required();
+    c = add_command(*corpus, "merge", "add what reaches a host state that nothing in INTO reaches",
+                    "corpus merge corpus/found gatherfuzz-out/corpus");
+    c->add_option("INTO", corpus_folder_, "a folder; made if it is missing")->required();
+    c->add_option("FROM", corpus_from_, "folders of *.program files")->required();
   }
 
   static std::vector<std::string> command_names(const CLI::App& app) {
@@ -238,6 +245,8 @@ class CommandLine {
     if (name == "bench") return bench(bench_);
     if (name == "corpus check") return corpus_check(corpus_folder_);
     if (name == "corpus add") return corpus_add(corpus_add_);
+    if (name == "corpus minimize") return corpus_minimize(corpus_folder_);
+    if (name == "corpus merge") return corpus_merge(corpus_folder_, corpus_from_);
     if (name == "train") {
       const bool host_alone = parse_runtimes(words_.runtimes.empty() ? "host" : words_.runtimes) ==
                               std::vector<RuntimeKind>{RuntimeKind::host};
@@ -276,6 +285,7 @@ class CommandLine {
   ShrinkOptions shrink_;
   BenchOptions bench_;
   std::string corpus_folder_;
+  std::vector<std::string> corpus_from_;
   CorpusAddOptions corpus_add_;
 };
 
