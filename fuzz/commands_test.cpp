@@ -15,7 +15,7 @@ TEST_F(CommandsTest, VersionAndHelp) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("gatherfuzz 0.1.0 (")) << version.out;
   EXPECT_NE(version.out.find("runtimes: symbolic, host\n"), std::string::npos);
-  for (const char* command : {"check", "train", "fuzz", "shrink", "bench"}) {
+  for (const char* command : {"check", "train", "fuzz", "shrink", "corpus", "bench"}) {
     const Result help = run({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_NE(help.out.find(std::string("Example: gatherfuzz ") + command), std::string::npos) << help.out;
@@ -28,7 +28,7 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
     std::vector<std::string> arguments;
     std::string message;
   } cases[] = {
-      {{}, "expected a command: check, train, fuzz, shrink or bench"},
+      {{}, "expected a command: check, train, fuzz, shrink, corpus or bench"},
       {{"chek", file}, "found 'chek'; nearest: check"},
       {{"check"}, "FILE is required"},
       {{"check", file, "--runtme=host"}, "nearest: --runtime"},
@@ -49,6 +49,8 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
       {{"fuzz", "--corpus", path("missing")}, "No such file"},
       {{"shrink", path("missing")}, "No such file"},
       {{"shrink", file, "--runtime", "symbolic,host"}, "expected one runtime, found 'symbolic,host'"},
+      {{"corpus", "check", path("missing")}, "No such file"},
+      {{"corpus", "add", file, "--dir", path("empty")}, "--name: expected a name"},
       {{"bench", "--corpus", path("missing")}, "No such file"},
   };
   for (const auto& c : cases) {
@@ -220,6 +222,49 @@ TEST_F(CommandsTest, ShrinkKeepsTheFailureAndLittleElse) {
   EXPECT_EQ(healthy.exit_code, 1);
   EXPECT_NE(healthy.err.find("expected a program that fails on symbolic, found pass"), std::string::npos)
       << healthy.err;
+}
+
+TEST_F(CommandsTest, CorpusCheckNamesWhatIsNotCanonicalOrTwiceThere) {
+  program("regressions/a.program", "train 1\nexpect pass\n");
+  EXPECT_EQ(run({"corpus", "check", path("regressions")}).exit_code, 0);
+  program("regressions/b.program", "train   1\n");
+  const Result result = run({"corpus", "check", path("regressions")});
+  EXPECT_EQ(result.exit_code, 1);
+  for (const char* what : {"expected the canonical text", "expected a program of its own, found that of",
+                           "expected an expect line"})
+    EXPECT_NE(result.out.find(path("regressions/b.program") + ": " + what), std::string::npos) << result.out;
+}
+
+TEST_F(CommandsTest, CorpusAddKeepsAFailureWithWhatItComesTo) {
+  const std::string file =
+      program("x.program",
+              "set overlap_param_gather true\nset overlap_grad_reduce true\n"
+              "set data_parallel_size 2\nfault drop op=all_gather iteration=2\ntrain 2\n");
+  std::filesystem::create_directories(path("kept"));
+  const Result result = run({"corpus", "add", file, "--dir", path("kept")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string kept = result.out.substr(0, result.out.find('\n'));
+  EXPECT_TRUE(kept.ends_with(".fault.program")) << kept;
+  EXPECT_NE(content_of(kept).find("\nexpect fail: "), std::string::npos) << content_of(kept);
+  EXPECT_EQ(run({"check", kept}).exit_code, 0);
+  EXPECT_EQ(run({"corpus", "check", path("kept")}).exit_code, 0);
+  const Result again = run({"corpus", "add", file, "--dir", path("kept"), "--name", "other"});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.err.find("is this program already"), std::string::npos) << again.err;
+}
+
+TEST_F(CommandsTest, CorpusMinimizeAndMergeFollowStates) {
+  program("one/short.program", "train 2\n");
+  program("one/long.program", "train 2\ntrain 1\ntrain 1\n");
+  program("two/other.program", "train 2\nevaluate 1\n");
+  program("two/same.program", "train 1\ntrain 1\n");
+  EXPECT_EQ(run({"corpus", "minimize", path("one")}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("one/short.program")));
+  EXPECT_FALSE(std::filesystem::exists(path("one/long.program")));
+  const Result merged = run({"corpus", "merge", path("one"), path("two")});
+  EXPECT_EQ(merged.exit_code, 0) << merged.err;
+  EXPECT_NE(merged.out.find("1 of 2 programs added"), std::string::npos) << merged.out;
+  EXPECT_TRUE(std::filesystem::exists(path("one/other.program")));
 }
 
 TEST_F(CommandsTest, BenchPrintsItsFigures) {

@@ -5,6 +5,7 @@
 #include "fuzz/bench.h"
 #include "fuzz/campaign.h"
 #include "fuzz/check.h"
+#include "fuzz/corpus_command.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
@@ -70,6 +71,7 @@ class CommandLine {
     add_train();
     add_fuzz();
     add_shrink();
+    add_corpus();
     add_bench();
     app_.allow_extras();
     for (CLI::App* command : app_.get_subcommands({})) command->allow_extras();
@@ -162,6 +164,29 @@ class CommandLine {
                   "output)");
   }
 
+  void add_corpus() {
+    CLI::App* c = add_command("corpus", "keep folders of programs canonical, distinct and useful",
+                              "corpus add gatherfuzz-out/failures/zeroed-weights-913eca87.program");
+    c->require_subcommand(1);
+    CLI::App* check = c->add_subcommand("check", "every program is canonical, and like no other");
+    CLI::App* add = c->add_subcommand("add", "judge a program and store it with what it comes to");
+    CLI::App* minimize = c->add_subcommand("minimize", "remove programs whose states others reach");
+    CLI::App* merge = c->add_subcommand("merge", "add programs that reach something new");
+    for (CLI::App* one : {check, minimize}) one->add_option("DIR", corpus_.folder, "the folder")->required();
+    add->add_option("FILE", corpus_.file, "the program")->required();
+    add->add_option("--name", corpus_.name, "its name (default: class and signature of its failure)");
+    add->add_option("--dir", corpus_.folder, "where to")->capture_default_str();
+    merge->add_option("INTO", corpus_.folder, "the folder that grows")->required();
+    merge->add_option("FROM", corpus_.from, "folders with more programs")->required();
+  }
+
+  int run_corpus() {
+    const std::string name = app_.get_subcommand("corpus")->get_subcommands().front()->get_name();
+    if (name == "check") return corpus_check(corpus_);
+    if (name == "add") return corpus_add(corpus_);
+    return name == "minimize" ? corpus_minimize(corpus_) : corpus_merge(corpus_);
+  }
+
   void add_bench() {
     CLI::App* c = add_command("bench", "measure how fast programs run, on one core", "bench --json");
     c->add_flag("--json", bench_.json, "one JSON object a line: name, value, unit, peer, ratio");
@@ -172,7 +197,7 @@ class CommandLine {
   }
 
   std::vector<std::string_view> command_names() const {
-    return {"check", "train", "fuzz", "shrink", "bench"};
+    return {"check", "train", "fuzz", "shrink", "corpus", "bench"};
   }
 
   void complain_of_unknown_words(const CLI::App& command) const {
@@ -197,6 +222,7 @@ class CommandLine {
   int run_command(const std::string& name) {
     catch_interrupts();
     if (name == "bench") return bench(bench_);
+    if (name == "corpus") return run_corpus();
     if (name == "train") {
       const bool host_alone = parse_runtimes(words_.runtimes.empty() ? "host" : words_.runtimes) ==
                               std::vector<RuntimeKind>{RuntimeKind::host};
@@ -233,6 +259,7 @@ class CommandLine {
   TrainOptions train_;
   CampaignOptions fuzz_;
   ShrinkOptions shrink_;
+  CorpusOptions corpus_;
   BenchOptions bench_;
 };
 
