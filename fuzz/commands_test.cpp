@@ -15,7 +15,7 @@ TEST_F(CommandsTest, VersionAndHelp) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("gatherfuzz 0.1.0 (")) << version.out;
   EXPECT_NE(version.out.find("runtimes: symbolic, host\n"), std::string::npos);
-  for (const char* command : {"check", "train", "fuzz", "shrink", "bench"}) {
+  for (const char* command : {"check", "train", "fuzz", "shrink", "corpus", "bench"}) {
     const Result help = run({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_NE(help.out.find(std::string("Example: gatherfuzz ") + command), std::string::npos) << help.out;
@@ -28,7 +28,7 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
     std::vector<std::string> arguments;
     std::string message;
   } cases[] = {
-      {{}, "expected a command: check, train, fuzz, shrink, bench or corpus"},
+      {{}, "expected a command: check, train, fuzz, shrink, corpus or bench"},
       {{"chek", file}, "found 'chek'; nearest: check"},
       {{"check"}, "FILE is required"},
       {{"check", file, "--runtme=host"}, "nearest: --runtime"},
@@ -49,6 +49,8 @@ TEST_F(CommandsTest, WrongCommandLinesExit2AndSayWhatWasExpected) {
       {{"fuzz", "--corpus", path("missing")}, "No such file"},
       {{"shrink", path("missing")}, "No such file"},
       {{"shrink", file, "--runtime", "symbolic,host"}, "expected one runtime, found 'symbolic,host'"},
+      {{"corpus", "check", path("missing")}, "No such file"},
+      {{"corpus", "add", file, "--dir", path("empty")}, "expected --name NAME"},
       {{"bench", "--corpus", path("missing")}, "No such file"},
   };
   for (const auto& c : cases) {

@@ -60,6 +60,7 @@ std::string failure_text(const Failure& failure) {
     text << "\n";
   }
   text << "Found by " << failure.found_by << ". " << version_text() << "\n"
+       << "Keep:      gatherfuzz corpus add " << failure.file << "\n"
        << "Reproduce: gatherfuzz check --runtime " << name_of(failure.runtime) << " " << failure.file;
   return text.str();
 }

@@ -71,8 +71,8 @@ class CommandLine {
     add_train();
     add_fuzz();
     add_shrink();
-    add_bench();
     add_corpus();
+    add_bench();
     allow_extras(app_);
   }
 
