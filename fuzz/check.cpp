@@ -3,6 +3,7 @@
 #include <array>
 
 #include "fuzz/exit_code.h"
+#include "fuzz/failure_block.h"
 #include "fuzz/files.h"
 #include "fuzz/output.h"
 #include "fuzz/report.h"
@@ -61,6 +62,23 @@ class Check {
     if (j.outcome.verdict == Verdict::error) print_note(file + ": " + j.outcome.text);
     if (program.expect) j.expected = print_expectation(*program.expect).substr(std::string("expect ").size());
     tell(j);
+    if (j.outcome.verdict == Verdict::fail && !program.expect && !options_.json) tell_story(j, program);
+  }
+
+  // A failure that the file does not expect is one to understand. What takes the process or all of its budget
+  // with it is not run again.
+  void tell_story(const Judgement& j, const Program& program) {
+    const bool costly =
+        j.outcome.failure == FailureClass::crash || j.outcome.failure == FailureClass::timeout;
+    Failure failure;
+    failure.program = failure.original = program;
+    failure.runtime = j.runtime;
+    failure.outcome = j.outcome;
+    if (!costly) failure = examine(worker_, program, j.runtime, j.outcome);
+    failure.file = j.file;
+    failure.found_by = "check";
+    for (const auto& [name, value] : options_.set) failure.settings += " --set " + name + "=" + value;
+    print_note(failure_text(failure));
   }
 
   // A file or folder that is no program. Errors of files go to standard error, as compilers write them.

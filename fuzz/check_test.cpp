@@ -65,9 +65,32 @@ TEST_F(CheckTest, TheWorstOutcomeDecidesAndAllFilesRun) {
 
 TEST_F(CheckTest, AFailureIsExplained) {
   const Result result = run({"check", "--runtime", "host", program("x.program", kStale + "expect pass\n")});
-  for (const char* part : {"expected pass, found fail: stale-weights", "stale-weights, iteration 2, rank",
-                           "signature ", "at version 0; expected version 1"})
+  for (const char* part :
+       {"expected pass, found fail: stale-weights", "stale-weights, iteration 2, rank", "signature ",
+        "the forward pass read weight embedding at version 0; expected version 1"})
     EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
+}
+
+// What nobody expects has its whole block, on standard error.
+TEST_F(CheckTest, AFailureThatIsNotExpectedTellsItsStory) {
+  const std::string file = program("x.program", kStale);
+  const Result result = run({"check", "--runtime", "symbolic", file});
+  EXPECT_EQ(result.exit_code, 1);
+  for (const char* part :
+       {"FAILURE stale-weights  symbolic  signature ", "reproduced 3 of 3\n", "\n  expected  ",
+        "\nLast writers, latest first\n", "\nProgram (10 lines)\n", "\nFound by check. "})
+    EXPECT_NE(result.err.find(part), std::string::npos) << part << "\n" << result.err;
+  EXPECT_TRUE(result.err.ends_with("\nKeep:      gatherfuzz corpus add " + file +
+                                   "\nReproduce: gatherfuzz check --runtime symbolic " + file + "\n"))
+      << result.err;
+  const Result set = run({"check", "--runtime", "symbolic", "--set", "lr=0.5", file});
+  EXPECT_TRUE(
+      set.err.ends_with("\nReproduce: gatherfuzz check --runtime symbolic --set lr=0.5 " + file + "\n"))
+      << set.err;
+  EXPECT_EQ(set.err.find("corpus add"), std::string::npos) << "the file is another program";
+  const std::string expected = program("y.program", kStale + "expect fail: stale-weights\n");
+  EXPECT_EQ(run({"check", "--runtime", "symbolic", expected}).err, "");
+  EXPECT_EQ(run({"check", "--runtime", "symbolic", "--json", file}).err.find("FAILURE"), std::string::npos);
 }
 
 TEST_F(CheckTest, ReadsStandardInput) {

@@ -9,8 +9,9 @@ namespace {
 
 constexpr int kReproductions = 3;
 
-// "NAME DEFAULT" of every flag with which alone, at its default, the program passes. With a planted fault a
-// run in which the fault meets no op says nothing, and is left out.
+// "NAME DEFAULT" of every flag with which alone, at its default, the program passes. Where the flag set would
+// need repair the run is refused, and with a planted fault a run in which the fault meets no op says nothing:
+// both are left out. The program must name its twin, as that of another flag set is another one.
 std::vector<std::string> single_flags_that_pass(Worker& worker, const Program& program, RuntimeKind runtime) {
   std::vector<std::string> found;
   for (const FlagInfo& info : flag_table()) {
@@ -46,12 +47,11 @@ Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtim
       [&](const Program& candidate) { return alike(worker.run(candidate, runtime), outcome); }, limit);
 }
 
-Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {
+Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {
   Failure failure;
   failure.runtime = runtime;
   failure.outcome = outcome;
-  failure.original = with_its_twin(program, outcome);
-  failure.program = shrink_failure(worker, failure.original, runtime, outcome).program;
+  failure.original = failure.program = program;
   failure.tried = kReproductions;
   for (int i = 0; i < kReproductions; ++i) {
     const Outcome again = worker.run(failure.program, runtime, true);
@@ -59,7 +59,15 @@ Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime,
     ++failure.reproduced;
     failure.outcome = again;
   }
-  failure.passes_with = single_flags_that_pass(worker, failure.program, runtime);
+  failure.passes_with = single_flags_that_pass(worker, with_its_twin(program, outcome), runtime);
+  return failure;
+}
+
+Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {
+  const Program original = with_its_twin(program, outcome);
+  Failure failure =
+      examine(worker, shrink_failure(worker, original, runtime, outcome).program, runtime, outcome);
+  failure.original = original;
   return failure;
 }
 

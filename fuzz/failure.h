@@ -15,9 +15,10 @@ struct Failure {
   Program original;  // as it was found
   RuntimeKind runtime = RuntimeKind::symbolic;
   Outcome outcome;
-  std::string file;  // where the program is stored
+  std::string file;      // where the program is stored
+  std::string settings;  // " --set NAME=VALUE" of each flag that it has and the file has not
   int reproduced = 0;
-  int tried = 0;                         // to reproduce it
+  int tried = 0;                         // to reproduce it; 0: it was not run again
   std::vector<std::string> passes_with;  // "overlap_param_gather false": one flag set to its default
   std::string found_by;
 };
@@ -30,7 +31,8 @@ Program with_its_twin(Program program, const Outcome& outcome);
 Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
                       ShrinkLimit limit = {});
 
-// Everything but `file` and `found_by`.
+// Everything but `file` and `found_by`: of the program as it is, or shrunk first.
+Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
 Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
 
 // OUT/failures/CLASS-SIGNATURE.program, and OUT/failures/unshrunk/CLASS-SIGNATURE.program

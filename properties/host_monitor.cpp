@@ -118,47 +118,47 @@ void HostMonitor::check_weight(const OpRef& op, const Operand& operand, Plane pl
   };
   if (equals(expected)) return;
   use_share(&StepShares::weights, op.rank, kInfinity);
-  const std::string where = std::string(op.type->name) + " reads " + param_name(param);
-  const auto say = [&](Violation& violation, const std::string& what, uint32_t first, uint32_t end) {
-    violation.operand = operand;
-    violation.expected = weight_text(plane, v);
-    violation.found = what + ", " + plane_text(plane, operand, first, end);
-  };
+  FoundWeight holds{FailureClass::wrong_weights, 0, false, 0, operand.bytes};
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
   if (!scale && all_zero(found, operand.bytes) && !all_zero(expected.data(), expected.size())) {
-    say(report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
-               where + " as all zeros; expected the main params of version " + std::to_string(v)),
-        "zeros", 0, operand.bytes);
-    return;
+    holds.failure = FailureClass::zeroed_weights;
+    holds.quantized = has_scales_of_zeros(op.rank, scales_of(op, operand, plane), plane, param);
+    return report_weight(op, operand, plane, param, v, holds);
   }
   for (const auto& [older, state] : versions_) {
     if (older >= v) continue;
     const std::vector<float> values = staged(state.main[param]);
     const auto weight = model_.prepare(static_cast<int>(param), values);
     if (!equals(expected_bytes(values, weight, param).planes[static_cast<int>(plane)])) continue;
-    say(report(FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
-               where + " at version " + std::to_string(older) + "; expected version " + std::to_string(v)),
-        weight_text(plane, older), 0, operand.bytes);
-    return;
+    holds.failure = FailureClass::stale_weights;
+    holds.version = older;
+    return report_weight(op, operand, plane, param, v, holds);
   }
   // From the first to the last byte that is not as expected.
-  uint32_t first = 0, end = operand.bytes;
   if (operand.bytes == expected.size()) {
-    while (found[first] == expected[first]) ++first;
-    while (found[end - 1] == expected[end - 1]) --end;
+    while (found[holds.first] == expected[holds.first]) ++holds.first;
+    while (found[holds.end - 1] == expected[holds.end - 1]) --holds.end;
   }
-  say(report(FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
-             where + ", which holds no recent version of the main params; expected version " +
-                 std::to_string(v)),
-      "something else", first, end);
+  report_weight(op, operand, plane, param, v, holds);
+}
+
+// Whether scales are those that quantizing zeros gives.
+bool HostMonitor::has_scales_of_zeros(int r, const Operand& scales, Plane plane, uint32_t param) {
+  if (scales.empty()) return false;
+  const std::vector<float> zeros(version(latest_).main[param].size(), 0.0f);
+  const auto weight = model_.prepare(static_cast<int>(param), zeros);
+  const auto& quantized = plane == Plane::rowwise ? weight.rowwise : weight.columnwise;
+  const std::vector<std::byte> bytes = bytes_of(quantized.scales);
+  return scales.bytes == bytes.size() && std::memcmp(memory(r).data(scales), bytes.data(), bytes.size()) == 0;
 }
 
 void HostMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t param) {
-  if (all_zero(memory(op.rank).data(grad), grad.bytes)) return;
-  report(FailureClass::polluted_grads, op.rank, op.type->name, param_name(param),
-         std::string(op.type->name) + " adds the first gradient of " + param_name(param) +
-             " to memory that is not zero")
-      .operand = grad;
+  const std::byte* bytes = memory(op.rank).data(grad);
+  if (all_zero(bytes, grad.bytes)) return;
+  uint32_t first = 0, end = grad.bytes;
+  while (bytes[first] == std::byte{0}) ++first;
+  while (bytes[end - 1] == std::byte{0}) --end;
+  report_polluted(op, grad, param, first, end);
 }
 
 std::vector<float> HostMonitor::values_of(int r, const Operand& operand) {
@@ -263,16 +263,17 @@ const std::vector<float>* HostMonitor::reduced(int step, uint32_t param) {
     if (l.step != step || l.gradients[param].empty()) return nullptr;
     by_rank.push_back(l.gradients[param]);
   }
-  if (by_rank.size() == 1) {
-    result = by_rank[0];
-    return &result;
-  }
+  result = reduce(std::move(by_rank));
+  return &result;
+}
+
+std::vector<float> HostMonitor::reduce(std::vector<std::vector<float>> by_rank) const {
+  if (by_rank.size() == 1) return by_rank[0];
   const bool average = settings_.average_in_collective;
   if (!average)
     for (std::vector<float>& g : by_rank)
       reference::scale_before_sum(settings_.grad_precision, g, world_.ranks());
-  result = reference::reduce(settings_.grad_precision, by_rank, average);
-  return &result;
+  return reference::reduce(settings_.grad_precision, by_rank, average);
 }
 
 void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& operand) {
@@ -285,13 +286,45 @@ void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Opera
                                            piece.count * sizeof(float)) == 0)
       continue;
     use_share(&StepShares::reduced, op.rank, kInfinity);
-    report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
-           "the reduced gradient of " + param_name(piece.param) +
-               (expected != nullptr ? " is not the mean over ranks of their own gradients"
-                                    : " lacks a contribution of some rank or microbatch"))
-        .operand = operand;
+    report_reduced(op, piece, operand, reduced_text(piece, {found + piece.in_shard, piece.count}, expected));
   }
   memory(op.rank).end_op();
+}
+
+// Which one change of what is expected explains what was found, bit for bit; otherwise where they differ.
+std::string HostMonitor::reduced_text(const ShardPiece& piece, std::span<const float> found,
+                                      const std::vector<float>* expected) const {
+  std::vector<std::vector<float>> by_rank;
+  for (const Local& l : local_)
+    by_rank.push_back(l.gradients.empty() ? std::vector<float>() : l.gradients[piece.param]);
+  for (std::size_t r = 0; r < by_rank.size() && expected == nullptr; ++r)
+    if (by_rank[r].empty()) return "nothing of rank " + std::to_string(r);
+  if (expected == nullptr) return "gradients of different steps";
+  const auto same = [&](std::size_t i, float value) {
+    return std::bit_cast<uint32_t>(found[i]) == std::bit_cast<uint32_t>(value);
+  };
+  const auto equals = [&](const auto& value) {
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (!same(i, value(piece.in_param + i))) return false;
+    return true;
+  };
+  if (equals([](std::size_t) { return 0.0f; })) return "zero";
+  for (std::size_t r = 0; r < by_rank.size(); ++r) {
+    std::vector<std::vector<float>> others = by_rank;
+    std::fill(others[r].begin(), others[r].end(), 0.0f);
+    if (others[r].size() != expected->size()) break;  // a rank is in the next step already
+    const std::vector<float> without = reduce(std::move(others));
+    if (equals([&](std::size_t i) { return without[i]; })) return "nothing of rank " + std::to_string(r);
+  }
+  std::size_t different = 0, first = found.size();
+  for (std::size_t i = found.size(); i-- > 0;)
+    if (!same(i, (*expected)[piece.in_param + i])) ++different, first = i;
+  const float here = found[first], there = (*expected)[piece.in_param + first];
+  const float factor = here / there;
+  if (equals([&](std::size_t i) { return (*expected)[i] * factor; }))
+    return "that times " + number_text(factor);
+  return std::to_string(different) + " of " + std::to_string(found.size()) +
+         " elements differ; the first is " + number_text(here) + " in place of " + number_text(there);
 }
 
 // Hop 4.
@@ -375,6 +408,10 @@ void HostMonitor::check_losses(int r) {
 
 uint64_t HostMonitor::fingerprint(int r, const Operand& operand) {
   return hash_bytes(memory(r).data(operand), operand.bytes);
+}
+
+std::optional<float> HostMonitor::number(int r, const Operand& operand) {
+  return *memory(r).in<float>(operand);
 }
 
 // A sum of hashes of elements, each with its place, so that it does not depend on how shards are cut.

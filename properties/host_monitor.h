@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "properties/monitor.h"
 #include "reference/trainer.h"
@@ -58,6 +59,7 @@ class HostMonitor : public Monitor {
   void check_losses(int rank) override;
   uint64_t fingerprint(int rank, const Operand& operand) override;
   uint64_t main_fingerprint(int rank) override;
+  std::optional<float> number(int rank, const Operand& operand) override;
   bool is_zero_gradient(int rank, const Operand& operand) override;
   void take_step(int step) override;
   void restore(int to) override;
@@ -75,6 +77,10 @@ class HostMonitor : public Monitor {
   const Pass& reference_pass(int rank, int microbatch);
   void compare_gradient(const OpRef& op, uint32_t param, const std::vector<float>& found);
   const std::vector<float>* reduced(int step, uint32_t param);
+  std::vector<float> reduce(std::vector<std::vector<float>> by_rank) const;
+  std::string reduced_text(const ShardPiece& piece, std::span<const float> found,
+                           const std::vector<float>* expected) const;
+  bool has_scales_of_zeros(int rank, const Operand& scales, Plane plane, uint32_t param);
   std::vector<float> values_of(int rank, const Operand& operand);
   // Notes the share of a bound used; true if it is not over 1.
   bool use_share(double StepShares::*hop, int rank, double share);

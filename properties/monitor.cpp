@@ -58,22 +58,6 @@ Violation& Monitor::report(FailureClass failure, int r, const char* op, std::str
   return violation;
 }
 
-std::string Monitor::weight_text(Plane plane, int version) const {
-  std::string text = "main params, version " + std::to_string(version);
-  if (program_.flags.fp8_recipe == Recipe::fp32) return text;
-  text = "bf16(" + text + ")";
-  return plane == Plane::whole ? text : "quantize(" + text + ")";
-}
-
-std::string Monitor::plane_text(Plane plane, const Operand& operand, uint32_t first, uint32_t end) {
-  constexpr const char* kNames[] = {
-      "", "", "rowwise data, ", "rowwise scales, ", "columnwise data, ", "columnwise scales, "};
-  std::string text = kNames[static_cast<std::size_t>(plane)];
-  text += "bytes [" + std::to_string(first) + ", " + std::to_string(end) + ")";
-  return first == 0 && end == operand.bytes ? text + ": all of it"
-                                            : text + " of " + std::to_string(operand.bytes);
-}
-
 void Monitor::settle_found() {
   if (!verdicts_.any()) {
     verdicts_.found = std::move(point_);
@@ -132,10 +116,12 @@ void Monitor::after(const OpRef& op) {
       accumulated(op, operand, param, ++state.accumulations[param]);
     });
   } else if (is<FinishNorm>(op)) {
-    state.norm = fingerprint(op.rank, as<FinishNorm>(op).norm);
+    state.now.norm = fingerprint(op.rank, as<FinishNorm>(op).norm);
+    state.now.numbers.norm = number(op.rank, as<FinishNorm>(op).norm);
     if (judging_ != Judging::none) check_norm(op, as<FinishNorm>(op).norm);
   } else if (is<ClipCoefficient>(op)) {
-    state.clip = fingerprint(op.rank, as<ClipCoefficient>(op).coefficient);
+    state.now.clip = fingerprint(op.rank, as<ClipCoefficient>(op).coefficient);
+    state.now.numbers.clip = number(op.rank, as<ClipCoefficient>(op).coefficient);
   }
   settle();
 }
@@ -193,7 +179,7 @@ void Monitor::step_begin(int r, int step) {
   state.adam_ran = false;
   state.replayed = false;
   state.stepped.assign(state.step_ops->parts().optimizer->shards().size(), false);
-  state.norm = state.clip = 0;
+  state.now = {};
   std::fill(state.accumulations.begin(), state.accumulations.end(), 0);
 }
 
@@ -201,10 +187,9 @@ void Monitor::step_end(int r) {
   RankState& state = rank(r);
   const PlannedStep& step = planned(state.step);
   if (judging_ != Judging::none) judge_step_end(r);
-  StepTrace trace;
+  StepTrace trace = step.skipped ? StepTrace() : state.now;
   trace.loss = fingerprint(r, state.step_ops->reduced_loss());
-  trace.norm = step.skipped ? 0 : state.norm;
-  trace.clip = step.skipped ? 0 : state.clip;
+  trace.numbers.loss = number(r, state.step_ops->reduced_loss());
   trace.main_params = main_fingerprint(r);
   state.traces.push_back(trace);
   if (r == 0 && state.replayed) ++happened_.replays;
@@ -254,14 +239,11 @@ void Monitor::check_ownership(int r) {
 void Monitor::check_replicas(int step) {
   const StepTrace& first = traces(0)[static_cast<std::size_t>(step)];
   for (int r = 1; r < world_.ranks(); ++r) {
-    const StepTrace& other = traces(r)[static_cast<std::size_t>(step)];
-    const char* what = first.loss != other.loss   ? "loss"
-                       : first.norm != other.norm ? "grad norm"
-                       : first.clip != other.clip ? "clip coefficient"
-                                                  : nullptr;
-    if (what == nullptr) continue;
-    report(FailureClass::replica_differs, r, "optimizer_step", what,
-           std::string("the ") + what + " differs between rank 0 and rank " + std::to_string(r));
+    const auto differs = difference(first, traces(r)[static_cast<std::size_t>(step)]);
+    if (!differs) continue;
+    report(FailureClass::replica_differs, r, "optimizer_step", differs->what,
+           std::string("the ") + differs->what + " differs between rank 0 and rank " + std::to_string(r) +
+               (differs->values.empty() ? "" : ": " + differs->values));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "impl/runtime/local/world.h"
@@ -19,8 +20,20 @@ struct StepTrace {
   uint64_t norm = 0;
   uint64_t clip = 0;  // coefficient
   uint64_t main_params = 0;
-  bool operator==(const StepTrace&) const = default;
+  struct {
+    std::optional<float> loss, norm, clip;
+  } numbers;  // for people; none where memory holds terms
 };
+
+// Nine digits, by which floats can be told apart.
+std::string number_text(float value);
+
+// What differs first: loss, norm or coefficient. `values`: "4.85 and 4.91", empty where there are no numbers.
+struct TraceDifference {
+  const char* what;
+  std::string values;
+};
+std::optional<TraceDifference> difference(const StepTrace& a, const StepTrace& b);
 
 // How often the things happened that a program implies.
 struct Happened {
@@ -73,8 +86,7 @@ class Monitor : public Observer {
     bool adam_ran = false;
     std::vector<bool> stepped;  // by bucket: its shard was stepped in this step
     bool replayed = false;      // some op of this step ran in a graph
-    uint64_t norm = 0;
-    uint64_t clip = 0;
+    StepTrace now;              // norm and coefficient of this step, so far
     std::vector<StepTrace> traces;
   };
 
@@ -89,6 +101,8 @@ class Monitor : public Observer {
   virtual void check_losses(int rank) = 0;
   virtual uint64_t fingerprint(int rank, const Operand& operand) = 0;
   virtual uint64_t main_fingerprint(int rank) = 0;
+  // A scalar for people, where memory holds numbers.
+  virtual std::optional<float> number(int rank, const Operand& operand) = 0;
   virtual bool is_zero_gradient(int rank, const Operand& operand) = 0;
   // The expectation moves on: a step was taken, or state was restored to what it was at transition `to`.
   virtual void take_step(int step) = 0;
@@ -96,9 +110,25 @@ class Monitor : public Observer {
 
   // Valid until the next report.
   Violation& report(FailureClass failure, int rank, const char* op, std::string what, std::string text);
-  // "quantize(bf16(main params, version 4))", and "rowwise data, bytes [0, 3072)".
+  // What a weight holds that is not what it must: zeros (`quantized`: with the scales that zeros get), an
+  // older version, or anything else, in which the bytes [first, end) are wrong.
+  struct FoundWeight {
+    FailureClass failure;
+    int version = 0;
+    bool quantized = false;
+    uint32_t first = 0, end = 0;
+  };
+  void report_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param, int version,
+                     const FoundWeight& found);
+  // The scales beside a plane of data that the op reads; empty if it reads none.
+  static Operand scales_of(const OpRef& op, const Operand& weight, Plane plane);
+  // Bytes [first, end) of the gradient are not zero.
+  void report_polluted(const OpRef& op, const Operand& grad, uint32_t param, uint32_t first, uint32_t end);
+  // `found`: what the piece of the reduced gradient holds.
+  void report_reduced(const OpRef& op, const ShardPiece& piece, const Operand& reduced, std::string found);
+  // "quantize(bf16(main params, version 4))", and "bytes [0, 3072): all of it".
   std::string weight_text(Plane plane, int version) const;
-  static std::string plane_text(Plane plane, const Operand& operand, uint32_t first, uint32_t end);
+  static std::string range_text(const Operand& operand, uint32_t first, uint32_t end);
   RankState& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
   const PlannedStep& planned(int step) const { return plan_.steps[static_cast<std::size_t>(step)]; }
   const Assembly& parts() const { return ranks_[0].step_ops->parts(); }

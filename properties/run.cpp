@@ -188,27 +188,30 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   return result;
 }
 
-// The number that differs first in one step; null if none does. What ranks hold of the main params depends on
-// how buckets are cut, so that their sum is compared.
-const char* difference(const SingleRun& a, const SingleRun& b, std::size_t step, std::size_t& rank) {
+// The number that differs first in one step. What ranks hold of the main params depends on how buckets are
+// cut, so that their sum is compared.
+std::optional<TraceDifference> difference(const SingleRun& a, const SingleRun& b, std::size_t step,
+                                          std::size_t& rank) {
   uint64_t main_a = 0, main_b = 0;
   for (rank = 0; rank < a.traces.size(); ++rank) {
     const StepTrace &x = a.traces[rank][step], &y = b.traces[rank][step];
     main_a += x.main_params;
     main_b += y.main_params;
-    if (x.loss != y.loss) return "loss";
-    if (x.norm != y.norm) return "grad norm";
-    if (x.clip != y.clip) return "clip coefficient";
+    if (const auto differs = difference(x, y)) return differs;
   }
   rank = 0;
-  return main_a != main_b ? "main params" : nullptr;
+  if (main_a == main_b) return std::nullopt;
+  return TraceDifference{"main params", ""};
 }
 
-void differs(Outcome& outcome, const Twin& twin, const char* what, std::size_t rank, std::size_t step) {
+void differs(Outcome& outcome, const Twin& twin, const TraceDifference& what, std::size_t rank,
+             std::size_t step) {
   if (outcome.verdict == Verdict::fail) return add_also(outcome, twin.failure);
-  fail(outcome, twin.failure, std::string("the ") + what + " differs from that of " + twin_text(twin));
+  fail(outcome, twin.failure,
+       std::string("the ") + what.what + " differs from that of " + twin_text(twin) +
+           (what.values.empty() ? "" : ": " + what.values));
   outcome.op = twin_table()[static_cast<std::size_t>(twin.kind)].name;
-  outcome.what = what;
+  outcome.what = what.what;
   outcome.rank = static_cast<int>(rank);
   outcome.iteration = static_cast<int>(step) + 1;
 }
@@ -223,13 +226,13 @@ void compare_with_twin(const Twin& twin, const RunOptions& options, SingleRun& r
   run.outcome.ops += other.outcome.ops;
   run.outcome.twin = twin.kind;
   if (other.outcome.verdict != Verdict::pass)
-    return differs(run.outcome, twin, ("end (" + other.outcome.text + ")").c_str(), 0,
+    return differs(run.outcome, twin, {"end", "here it came, there " + other.outcome.text}, 0,
                    other.traces[0].size());
   std::size_t steps = run.traces[0].size();
   for (const auto& traces : run.traces) steps = std::min(steps, traces.size());
   for (std::size_t s = 0; s < steps; ++s) {
     std::size_t rank = 0;
-    if (const char* what = difference(run, other, s, rank)) return differs(run.outcome, twin, what, rank, s);
+    if (const auto what = difference(run, other, s, rank)) return differs(run.outcome, twin, *what, rank, s);
   }
 }
 

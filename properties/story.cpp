@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "impl/kernels/adam.h"
 #include "impl/runtime/collective.h"
@@ -110,6 +111,50 @@ Operand Recorder::part_written_by(std::size_t writer, const Operand& bytes) cons
   return part;
 }
 
+// Whether what the op left there depends on what was there.
+bool Recorder::updates(std::size_t writer, const Place& place) const {
+  bool found = false;
+  for_each_access(*log_[writer].ref.type, log_[writer].ref.op,
+                  [&](const Operand& written, const OperandField& field) {
+                    found = found || (field.mode == Mode::update && overlaps(written, place.operand));
+                  });
+  return found;
+}
+
+// The last reduce-scatter of these bytes on their rank; 0 if there was none.
+std::size_t Recorder::last_reduction(const Place& place) const {
+  for (std::size_t i = log_.size(); i-- > 0;) {
+    const OpRef& ref = log_[i].ref;
+    if (ref.rank == place.rank && ref.type == &op_type<ReduceScatter>() &&
+        overlaps(collective_ranges(*ref.type, ref.op).whole, place.operand))
+      return i;
+  }
+  return 0;
+}
+
+// Adds what each rank had in the place when it was reduced: its last writer, and while that only changed what
+// was there, the one before. Ranks to which no gradient was added come first, as there is not room for all.
+void Recorder::add_reduced_ranks(std::vector<std::size_t>& writers, const Place& place) const {
+  std::vector<std::vector<std::size_t>> chains;
+  for (int rank = 0; rank < world_.ranks(); ++rank) {
+    const Place there{rank, place.operand};
+    std::vector<std::size_t>& chain = chains.emplace_back();
+    for (std::size_t reader = last_reduction(there); reader > 0;) {
+      const std::vector<std::size_t> before = last_writers(there, reader);
+      if (before.empty()) break;
+      chain.push_back(before.front());
+      reader = updates(before.front(), there) ? before.front() : 0;
+    }
+  }
+  std::stable_partition(chains.begin(), chains.end(), [&](const std::vector<std::size_t>& chain) {
+    return !chain.empty() && !log_[chain.back()].ref.type->accumulates;
+  });
+  for (const std::vector<std::size_t>& chain : chains)
+    if (writers.size() + chain.size() <= kMostLines)
+      writers.insert(writers.end(), chain.begin(), chain.end());
+  std::sort(writers.begin(), writers.end(), std::greater<>());
+}
+
 // Where what it wrote comes from, up to the main params. What a gather leaves comes from the shard of the
 // rank that owns it.
 std::vector<Recorder::Place> Recorder::sources(const Executed& writer, const Place& written) const {
@@ -206,6 +251,16 @@ Writer Recorder::describe(const Executed& e, const Place& written,
   return line;
 }
 
+Story Recorder::tell_reduced(std::size_t reduction, const Place& place,
+                             const std::function<std::string(uint16_t)>& param_name) const {
+  Story story;
+  std::vector<std::size_t> writers = {reduction};
+  add_reduced_ranks(writers, place);
+  for (const std::size_t w : writers)
+    story.last_writers.push_back(describe(log_[w], {log_[w].ref.rank, place.operand}, param_name));
+  return story;
+}
+
 Story Recorder::tell(const Violation& violation,
                      const std::function<std::string(uint16_t)>& param_name) const {
   Story story;
@@ -225,7 +280,8 @@ Story Recorder::tell(const Violation& violation,
     const std::size_t oldest = writers.back();
     const Place oldest_part{place.rank, part_written_by(oldest, place.operand)};
     if (story.missing.empty()) story.missing = missing_link(oldest, reader, oldest_part, weight);
-    if (!weight) break;  // a gradient's story ends with who wrote it
+    if (log_[oldest].ref.type == &op_type<ReduceScatter>()) return tell_reduced(oldest, place, param_name);
+    if (!weight) break;  // another gradient's story ends with who wrote it
     const std::vector<Place> from = sources(log_[oldest], place);
     if (from.empty()) break;
     place = from.front();

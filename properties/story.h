@@ -1,5 +1,6 @@
 // What led to a failure: every op of a run is kept, and when an oracle has spoken the bytes that it looked at
-// are followed backwards, from last writer to last writer.
+// are followed backwards, from last writer to last writer; those of a reduced gradient to what each rank had
+// there.
 #pragma once
 
 #include <cstddef>
@@ -53,6 +54,11 @@ class Recorder : public Observer {
   };
 
   std::vector<std::size_t> last_writers(const Place& place, std::size_t before) const;
+  Story tell_reduced(std::size_t reduction, const Place& place,
+                     const std::function<std::string(uint16_t)>& param_name) const;
+  std::size_t last_reduction(const Place& place) const;
+  void add_reduced_ranks(std::vector<std::size_t>& writers, const Place& place) const;
+  bool updates(std::size_t writer, const Place& place) const;
   std::vector<Place> sources(const Executed& writer, const Place& written) const;
   std::string missing_link(std::size_t writer, std::size_t reader, const Place& place, bool weight) const;
   Operand part_written_by(std::size_t writer, const Operand& bytes) const;

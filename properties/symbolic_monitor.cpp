@@ -1,5 +1,8 @@
 #include "properties/symbolic_monitor.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "impl/kernels/grad_norm.h"
 #include "impl/kernels/main_params.h"
 #include "impl/kernels/quantize_weight.h"
@@ -93,52 +96,48 @@ void SymbolicMonitor::check_weight(const OpRef& op, const Operand& operand, Plan
   const auto& expected = weight_terms(version, param).at(plane);
   const Term found = memory(op.rank).digest(operand).term;
   if (found != expected.term || operand.bytes != expected.bytes)
-    report_weight(op, operand, plane, param, version, found);
+    report_wrong_weight(op, operand, plane, param, version, found);
 }
 
-void SymbolicMonitor::report_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param,
-                                    int version, Term found) {
-  const auto say = [&](Violation& violation, const std::string& what, uint32_t first, uint32_t end) {
-    violation.operand = operand;
-    violation.expected = weight_text(plane, version);
-    violation.found = what + ", " + plane_text(plane, operand, first, end);
-  };
+void SymbolicMonitor::report_wrong_weight(const OpRef& op, const Operand& operand, Plane plane,
+                                          uint32_t param, int version, Term found) {
+  FoundWeight holds{FailureClass::wrong_weights, 0, false, 0, operand.bytes};
   const bool scale = plane == Plane::rowwise_scale || plane == Plane::columnwise_scale;
-  const std::string where = std::string(op.type->name) + " reads " + param_name(param);
   if (found == kZeroTerm && !scale) {
-    say(report(FailureClass::zeroed_weights, op.rank, op.type->name, param_name(param),
-               where + " as all zeros; expected the main params of version " + std::to_string(version)),
-        "zeros", 0, operand.bytes);
-    return;
+    const Operand scales = scales_of(op, operand, plane);
+    const Plane scale_plane = plane == Plane::rowwise ? Plane::rowwise_scale : Plane::columnwise_scale;
+    holds.failure = FailureClass::zeroed_weights;
+    holds.quantized =
+        !scales.empty() && memory(op.rank).digest(scales).term ==
+                               quantized_term(kZeroTerm, scale_plane, program_.flags.mx_scale_rounding);
+    return report_weight(op, operand, plane, param, version, holds);
   }
   for (int older = version - 1; older >= 0; --older) {
     if (found != weight_terms(older, param).at(plane).term) continue;
-    say(report(
-            FailureClass::stale_weights, op.rank, op.type->name, param_name(param),
-            where + " at version " + std::to_string(older) + "; expected version " + std::to_string(version)),
-        weight_text(plane, older), 0, operand.bytes);
-    return;
+    holds.failure = FailureClass::stale_weights;
+    holds.version = older;
+    return report_weight(op, operand, plane, param, version, holds);
   }
   // From the first to the last byte that is not as expected.
-  uint32_t first = operand.bytes, end = 0;
   const Term expected = weight_terms(version, param).at(plane).term;
-  memory(op.rank).pieces(operand, [&](const Segment& s, uint32_t piece_end) {
-    if (s.term == expected && s.offset == s.begin - operand.begin) return;
+  std::tie(holds.first, holds.end) = other_than(op.rank, operand, expected);
+  report_weight(op, operand, plane, param, version, holds);
+}
+
+std::pair<uint32_t, uint32_t> SymbolicMonitor::other_than(int r, const Operand& operand, Term expected) {
+  uint32_t first = operand.bytes, end = 0;
+  memory(r).pieces(operand, [&](const Segment& s, uint32_t piece_end) {
+    if (s.term == expected && (!s.has_position() || s.offset == s.begin - operand.begin)) return;
     first = std::min(first, s.begin - operand.begin);
     end = std::max(end, piece_end - operand.begin);
   });
-  say(report(
-          FailureClass::wrong_weights, op.rank, op.type->name, param_name(param),
-          where + ", which holds no version of the main params; expected version " + std::to_string(version)),
-      "something else", std::min(first, end), end);
+  return {std::min(first, end), end};
 }
 
 void SymbolicMonitor::check_clean(const OpRef& op, const Operand& grad, uint32_t param) {
   if (memory(op.rank).digest(grad).term == kZeroTerm) return;
-  report(FailureClass::polluted_grads, op.rank, op.type->name, param_name(param),
-         std::string(op.type->name) + " adds the first gradient of " + param_name(param) +
-             " to memory that is not zero")
-      .operand = grad;
+  const auto [first, end] = other_than(op.rank, grad, kZeroTerm);
+  report_polluted(op, grad, param, first, end);
 }
 
 SymbolicMonitor::StepTerms& SymbolicMonitor::terms_of(int step) {
@@ -187,12 +186,43 @@ void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const O
     if (&piece == wrong || (expected && s.term == *expected && (!s.has_position() || s.offset == offset)))
       return;
     wrong = &piece;
-    report(FailureClass::contribution, op.rank, op.type->name, param_name(piece.param),
-           "the reduced gradient of " + param_name(piece.param) +
-               (expected ? " is not the mean over ranks of every microbatch's contribution, each once"
-                         : " lacks a contribution, or holds one of another batch"))
-        .operand = reduced;
+    report_reduced(op, piece, reduced, reduced_text(terms.contributions[piece.param], s.term));
   });
+}
+
+// Which one change of what is expected explains what was found: terms add up and scale exactly.
+std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& c, Term found) const {
+  if (c.foreign) return "a contribution of another batch";
+  const auto ranks = static_cast<std::size_t>(world_.ranks());
+  const std::size_t microbatches = c.by_source.size() / ranks;
+  const auto source = [&](std::size_t i) {
+    return "rank " + std::to_string(i / microbatches) +
+           (microbatches > 1 ? ", microbatch " + std::to_string(i % microbatches) : "");
+  };
+  Term sum = kZeroTerm;
+  for (std::size_t i = 0; i < c.by_source.size(); ++i) {
+    if (!c.by_source[i]) return "nothing of " + source(i);
+    sum += *c.by_source[i];
+  }
+  if (found == kZeroTerm) return "zero";
+  const Term factor = ranks == 1 ? 1 : scale_term(1.0f / static_cast<float>(ranks));
+  const auto one_changed = [&](Term part, const std::string& name) -> std::string {
+    if (found == (sum - part) * factor) return "nothing of " + name;
+    return found == (sum + part) * factor ? name + " twice" : "";
+  };
+  for (std::size_t r = 0; r < ranks; ++r) {
+    Term of_rank = kZeroTerm;
+    for (std::size_t m = 0; m < microbatches; ++m) {
+      of_rank += *c.by_source[r * microbatches + m];
+      const std::string text = one_changed(*c.by_source[r * microbatches + m], source(r * microbatches + m));
+      if (!text.empty()) return text;
+    }
+    if (const std::string text = one_changed(of_rank, "rank " + std::to_string(r)); !text.empty())
+      return text;
+  }
+  if (ranks > 1 && found == sum) return "the sum over ranks, not their mean";
+  if (ranks > 1 && found == sum * factor * factor) return "the mean, divided by the number of ranks again";
+  return "something else";
 }
 
 void SymbolicMonitor::check_state(int r, FailureClass failure) {
@@ -218,6 +248,10 @@ void SymbolicMonitor::check_state(int r, FailureClass failure) {
 
 uint64_t SymbolicMonitor::fingerprint(int r, const Operand& operand) {
   return memory(r).digest(operand).term;
+}
+
+std::optional<float> SymbolicMonitor::number(int, const Operand&) {
+  return std::nullopt;
 }
 
 uint64_t SymbolicMonitor::main_fingerprint(int r) {

@@ -63,6 +63,7 @@ class SymbolicMonitor : public Monitor, private SummandListener {
   void check_losses(int) override {}
   uint64_t fingerprint(int rank, const Operand& operand) override;
   uint64_t main_fingerprint(int rank) override;
+  std::optional<float> number(int rank, const Operand& operand) override;
   bool is_zero_gradient(int rank, const Operand& operand) override;
   void take_step(int step) override;
   void restore(int to) override;
@@ -76,8 +77,11 @@ class SymbolicMonitor : public Monitor, private SummandListener {
     return weights_[v][param];
   }
   void add_weight_terms();
-  void report_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param, int version,
-                     Term found);
+  void report_wrong_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param, int version,
+                           Term found);
+  // From the first to the last byte of the operand, counted from its begin, that is not of this term.
+  std::pair<uint32_t, uint32_t> other_than(int rank, const Operand& operand, Term expected);
+  std::string reduced_text(const reference::Contributions<Term>& contributions, Term found) const;
   StepTerms& terms_of(int step);
   void begin_terms(int step);
   uint32_t element_count(uint32_t param) const;
