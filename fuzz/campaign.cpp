@@ -74,8 +74,8 @@ class Campaign {
     failure.file = file;
     failure.found_by = "builtin, seed " + std::to_string(options_.seed) + ", program " +
                        std::to_string(number) + ", " + fixed_text(found_after, 1) + " s";
-    write_file(unshrunk_path(options_.out, outcome), original);
-    write_file(file, print_program(failure.program));
+    write_file(unshrunk_path(options_.out, outcome), stored_text(failure.original, failure));
+    write_file(file, stored_text(failure.program, failure));
     progress_.end();
     print_note(failure_text(failure));
   }

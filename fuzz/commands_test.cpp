@@ -133,6 +133,15 @@ TEST_F(CommandsTest, ACampaignFindsAPlantedFaultAndKeepsTheProgram) {
   const std::string file =
       result.err.substr(at + before.size(), result.err.find('\n', at) - at - before.size());
   EXPECT_EQ(run({"check", "--runtime", "symbolic", file}).exit_code, 1);
+  // Kept, it says how it was found and when it was added, and holds.
+  EXPECT_EQ(run({"corpus", "add", file, "--dir", path("kept")}).exit_code, 0);
+  EXPECT_EQ(run({"check", path("kept")}).exit_code, 0);
+  std::string kept;
+  for (const auto& entry : std::filesystem::directory_iterator(path("kept")))
+    kept += content_of(entry.path());
+  for (const char* part :
+       {"# Found by builtin, seed 7, program ", "# Added 20", "\nexpect fail: ", "\nexpect pass\n"})
+    EXPECT_NE(kept.find(part), std::string::npos) << part << "\n" << kept;
 }
 
 TEST_F(CommandsTest, ACampaignIsTheSameEachTime) {

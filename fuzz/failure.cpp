@@ -1,6 +1,7 @@
 #include "fuzz/failure.h"
 
 #include "fuzz/report.h"
+#include "fuzz/version.h"
 #include "properties/program_lines.h"
 
 namespace gatherfuzz {
@@ -69,6 +70,11 @@ Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime,
       examine(worker, shrink_failure(worker, original, runtime, outcome).program, runtime, outcome);
   failure.original = original;
   return failure;
+}
+
+std::string stored_text(Program program, const Failure& failure) {
+  program.top_comments.push_back(" Found by " + failure.found_by + ". " + version_text());
+  return print_program(program);
 }
 
 std::string failure_path(const std::string& out, const Outcome& outcome) {

@@ -35,6 +35,9 @@ Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtim
 Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
 Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
 
+// The failure's program, shrunk or not, with a comment that says how it was found.
+std::string stored_text(Program program, const Failure& failure);
+
 // OUT/failures/CLASS-SIGNATURE.program, and OUT/failures/unshrunk/CLASS-SIGNATURE.program
 std::string failure_path(const std::string& out, const Outcome& outcome);
 std::string unshrunk_path(const std::string& out, const Outcome& outcome);
