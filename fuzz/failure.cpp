@@ -43,9 +43,11 @@ Program with_its_twin(Program program, const Outcome& outcome) {
 
 Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
                       ShrinkLimit limit) {
-  return shrink(
+  Shrunk shrunk = shrink(
       with_its_twin(program, outcome),
       [&](const Program& candidate) { return alike(worker.run(candidate, runtime), outcome); }, limit);
+  shrunk.program = with_its_twin(std::move(shrunk.program), outcome);
+  return shrunk;
 }
 
 Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {

@@ -27,7 +27,8 @@ struct Failure {
 // another one.
 Program with_its_twin(Program program, const Outcome& outcome);
 
-// Runs candidates in the worker; one counts if class and signature are those of `outcome`.
+// Runs candidates in the worker; one counts if class and signature are those of `outcome`. A failure that was
+// seen beside a twin keeps its line, so that whoever edits the file keeps the failure.
 Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
                       ShrinkLimit limit = {});
 
