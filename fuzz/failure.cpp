@@ -66,10 +66,11 @@ Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, con
   return failure;
 }
 
-Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome) {
+Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
+                    ShrinkLimit limit) {
   const Program original = with_its_twin(program, outcome);
   Failure failure =
-      examine(worker, shrink_failure(worker, original, runtime, outcome).program, runtime, outcome);
+      examine(worker, shrink_failure(worker, original, runtime, outcome, limit).program, runtime, outcome);
   failure.original = original;
   return failure;
 }

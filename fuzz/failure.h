@@ -34,7 +34,8 @@ Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtim
 
 // Everything but `file` and `found_by`: of the program as it is, or shrunk first.
 Failure examine(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
-Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome);
+Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
+                    ShrinkLimit limit = {});
 
 // The failure's program, shrunk or not, with a comment that says how it was found.
 std::string stored_text(Program program, const Failure& failure);

@@ -51,7 +51,9 @@ std::string block_of(const Golden& golden) {
   Worker worker;
   const Outcome outcome = worker.run(program, golden.runtime);
   EXPECT_EQ(outcome.verdict, Verdict::fail) << file;
-  Failure failure = investigate(worker, program, golden.runtime, outcome);
+  ShrinkLimit limit;
+  limit.time = std::chrono::hours(1);  // how small it gets must not depend on the machine
+  Failure failure = investigate(worker, program, golden.runtime, outcome, limit);
   failure.file = "FILE";
   std::istringstream lines(failure_text(failure));
   std::string block;
