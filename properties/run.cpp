@@ -225,11 +225,11 @@ void compare_with_twin(const Twin& twin, const RunOptions& options, SingleRun& r
   const SingleRun other = run_once(twin.program, twin.plan, only_traces);
   run.outcome.ops += other.outcome.ops;
   run.outcome.twin = twin.kind;
-  if (other.outcome.verdict != Verdict::pass)
-    return differs(run.outcome, twin, {"end", "here it came, there " + other.outcome.text}, 0,
-                   other.traces[0].size());
-  std::size_t steps = run.traces[0].size();
+  std::size_t steps = run.traces[0].size(), there = other.traces[0].size();
   for (const auto& traces : run.traces) steps = std::min(steps, traces.size());
+  for (const auto& traces : other.traces) there = std::min(there, traces.size());
+  if (other.outcome.verdict != Verdict::pass || there < steps)
+    return differs(run.outcome, twin, {"end", "here it came, there " + other.outcome.text}, 0, there);
   for (std::size_t s = 0; s < steps; ++s) {
     std::size_t rank = 0;
     if (const auto what = difference(run, other, s, rank)) return differs(run.outcome, twin, *what, rank, s);

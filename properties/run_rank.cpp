@@ -19,7 +19,7 @@ void RankProgram::run() {
 }
 
 void RankProgram::apply(const Action& action) {
-  states_.before(action.kind, *step_);
+  look(action.kind);
   switch (action.kind) {
     case ActionKind::train:
       train(action.count);
@@ -69,9 +69,14 @@ void RankProgram::apply(const Action& action) {
   }
 }
 
+// All ranks go through the same host states, and a twin through none that counts.
+void RankProgram::look(ActionKind action) {
+  if (runtime_.rank() == 0 && options_.judging != Judging::none) states_.before(action, *step_);
+}
+
 void RankProgram::train(int count) {
   for (int i = 0; i < count; ++i) {
-    if (i > 0) states_.before(ActionKind::train, *step_);
+    if (i > 0) look(ActionKind::train);
     mark(MarkCode::step_begin, steps_);
     const bool taken = loop_->train_step();
     mark(MarkCode::step_end, steps_);

@@ -21,11 +21,12 @@ class RankProgram {
               Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps);
 
   void run();
-  // What host state it went through.
+  // What host state it went through; none on other ranks than 0, and of a run that is not judged.
   std::vector<uint32_t> states() { return states_.take(); }
 
  private:
   void apply(const Action& action);
+  void look(ActionKind action);
   void train(int count);
   void tell(bool taken);
   void mark(MarkCode code, int detail);

@@ -32,7 +32,8 @@ StateCoverage::StateCoverage(const Flags& flags) : flags_(flag_class(flags)) {
 
 void StateCoverage::before(ActionKind action, const TrainStep& step) {
   const ParamGather& gather = *step.parts().gather;
-  const uint64_t dispatch = gather.dispatched() == 0 ? 0 : gather.dispatched() == gather.groups() ? 2 : 1;
+  const std::size_t dispatched = gather.dispatched();
+  const uint64_t dispatch = dispatched == 0 ? 0 : dispatched == gather.groups() ? 2 : 1;
   uint64_t state = static_cast<uint64_t>(phase_of(step.flags(), step)) * 3 + dispatch;
   state = state * 2 + (gather.any_outstanding() ? 1 : 0);
   state = state * 2 + (step.hooks_enabled() ? 1 : 0);

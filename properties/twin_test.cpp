@@ -71,16 +71,49 @@ TEST_P(Twins, EachKindSeesAnotherLoss) {
   }
 }
 
-// A main param that ends elsewhere, while loss and norm of the step are still the same.
+// Nothing else of the last step tells: its loss, norm and coefficient were there before Adam.
 TEST_P(Twins, MainParamsAreCompared) {
   const Program program =
-      small_program("mxfp8", "fault coefficient op=clip_coefficient iteration=2 by=0.001\ntrain 2\n");
+      small_program("mxfp8", "twin again\nfault previous-value op=adam iteration=2\ntrain 2\n");
   RunOptions options;
   options.runtime = GetParam();
   options.judging = Judging::none;
   const Outcome outcome = run_program(program, options);
-  EXPECT_EQ(outcome.verdict, Verdict::fail);
-  EXPECT_TRUE(outcome.what == "clip coefficient" || outcome.what == "main params") << outcome.what;
+  EXPECT_EQ(outcome.failure, FailureClass::nondeterministic) << outcome.text;
+  EXPECT_EQ(outcome.what, "main params");
+  EXPECT_EQ(outcome.iteration, 2);
+}
+
+TEST_P(Twins, NormAndCoefficientAreCompared) {
+  const struct {
+    const char* fault;
+    const char* what;
+  } cases[] = {{"fault duplicate op=grad_norm_partial iteration=2", "grad norm"},
+               {"fault coefficient op=clip_coefficient iteration=2 by=0.001", "clip coefficient"}};
+  for (const auto& c : cases) {
+    RunOptions options;
+    options.runtime = GetParam();
+    options.judging = Judging::none;
+    const Outcome outcome =
+        run_program(small_program("mxfp8", std::string("twin again\n") + c.fault + "\ntrain 2\n"), options);
+    EXPECT_EQ(outcome.failure, FailureClass::nondeterministic) << outcome.text;
+    EXPECT_EQ(outcome.what, c.what);
+  }
+}
+
+// With as many ops as the program takes, its twin of more buckets does not come to its end.
+TEST_P(Twins, ATwinThatDoesNotComeToItsEndDiffers) {
+  const Program program = small_program("mxfp8", "twin buckets\ntrain 2\n");
+  RunOptions options;
+  options.runtime = GetParam();
+  options.twin = false;
+  options.op_budget = run_program(program, options).ops;
+  EXPECT_EQ(run_program(program, options).verdict, Verdict::pass);
+  options.twin = true;
+  const Outcome outcome = run_program(program, options);
+  EXPECT_EQ(outcome.failure, FailureClass::flag_differs) << outcome.text;
+  EXPECT_EQ(outcome.what, "end");
+  EXPECT_NE(outcome.text.find("budget"), std::string::npos) << outcome.text;
 }
 
 TEST_P(Twins, EveryClassGetsItsShare) {

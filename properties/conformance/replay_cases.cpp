@@ -39,7 +39,7 @@ void content_is_read_at_replay(Trial& t) {
   }
 }
 
-void released_memory(Trial& t) {
+void replay_after_release(Trial& t, bool memory_again) {
   Runtime& rt = t.rt;
   const View<float> x = t.value();
   const StreamId s = rt.create_stream("s");
@@ -48,20 +48,15 @@ void released_memory(Trial& t) {
   const GraphId graph = rt.end_capture(s);
   rt.launch_graph(s, graph);
   rt.release(x.buffer);
+  if (memory_again) rt.allocate_again(x.buffer, Fill::zero);
   t.fails(Error::illegal_address, "a replay", [&] { rt.launch_graph(s, graph); });
 }
 
+void released_memory(Trial& t) {
+  replay_after_release(t, false);
+}
 void moved_memory(Trial& t) {
-  Runtime& rt = t.rt;
-  const View<float> x = t.value();
-  const StreamId s = rt.create_stream("s");
-  rt.begin_capture(s);
-  rt.launch(s, AddTo{x, 1});
-  const GraphId graph = rt.end_capture(s);
-  rt.launch_graph(s, graph);
-  rt.release(x.buffer);
-  rt.allocate_again(x.buffer, Fill::zero);
-  t.fails(Error::illegal_address, "a replay", [&] { rt.launch_graph(s, graph); });
+  replay_after_release(t, true);
 }
 
 // Work launched and graphs captured from then on use the new memory.
