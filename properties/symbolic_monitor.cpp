@@ -35,7 +35,8 @@ Term TermAlgebra::clip(Term norm, float limit) const {
 }
 AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step) const {
   if (step != scalars_step) {
-    scalars_term = adam_scalars_term(adam_scalars(lr, beta1, beta2, eps, step));
+    scalars_term = adam_scalars_term(adam_constants(beta1, beta2, eps),
+                                     adam_step_scalars_term(adam_step_scalars(lr, beta1, beta2, step)));
     scalars_step = step;
   }
   return adam_terms(before, grad, coefficient, scalars_term);

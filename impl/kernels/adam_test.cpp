@@ -16,6 +16,7 @@ TEST(Adam, BitsAreTheReferences) {
   for (const double beta2 : {0.95, 0.999, 0.0}) {
     const View<float> main = bench.random_floats(kCount), grads = bench.random_floats(kCount, 1e-3f);
     const View<float> moments = bench.view<float>(2 * kCount), coefficient = bench.view<float>(1);
+    const View<float> step_scalars = bench.view<float>(kAdamStepScalars);
     HostMemory& memory = bench.memory();
     std::fill_n(memory.out<float>(moments), 2 * kCount, 0.0f);
     std::vector<float> expected_main = bench.floats(main);
@@ -25,12 +26,11 @@ TEST(Adam, BitsAreTheReferences) {
       *memory.out<float>(coefficient) = c;
       for (uint32_t i = 0; i < kCount; ++i) memory.out<float>(grads)[i] *= 0.9f;
       memory.out<float>(grads)[7] = 0.0f;
-      Adam{main,
-           moments.slice(0, kCount),
-           moments.slice(kCount, kCount),
-           grads,
-           coefficient,
-           adam_scalars(0.01, 0.9, beta2, 1e-8, step)}
+      AdamStepScalars of_step = adam_step_scalars(0.01, 0.9, beta2, step);
+      of_step.target = step_scalars;
+      of_step.host(memory);
+      Adam{main,         moments.slice(0, kCount),        moments.slice(kCount, kCount), grads, coefficient,
+           step_scalars, adam_constants(0.9, beta2, 1e-8)}
           .host(memory);
       reference::adam({0.9, beta2, 1e-8f}, {expected_main, exp_avg, exp_avg_sq}, bench.floats(grads), c,
                       0.01f, step);
@@ -56,6 +56,7 @@ class Terms {
     exp_avg_sq = make(kElements);
     grads = make(kElements);
     coefficient = make(1);
+    step_scalars = make(kAdamStepScalars);
     memory.assign(coefficient, term_of("coefficient"));
     for (const auto& [view, name] : {std::pair{&main, "main"}, std::pair{&grads, "grad"}}) {
       memory.assign(view->slice(0, 20), mix(term_of(name), 0));
@@ -63,19 +64,25 @@ class Terms {
     }
   }
   void step(uint32_t first, uint32_t n, int step) {
+    AdamStepScalars of_step = adam_step_scalars(0.01, 0.9, 0.95, step);
+    of_step.target = step_scalars;
+    of_step.symbolic(memory);
     Adam{main.slice(first, n),
          exp_avg.slice(first, n),
          exp_avg_sq.slice(first, n),
          grads.slice(first, n),
          coefficient,
-         scalars(step)}
+         step_scalars,
+         constants()}
         .symbolic(memory);
   }
-  static AdamScalars scalars(int step) { return adam_scalars(0.01, 0.9, 0.95, 1e-8, step); }
-  static Term scalars_term(int step) { return adam_scalars_term(scalars(step)); }
+  static AdamConstants constants() { return adam_constants(0.9, 0.95, 1e-8); }
+  static Term scalars_term(int step, double lr = 0.01) {
+    return adam_scalars_term(constants(), adam_step_scalars_term(adam_step_scalars(lr, 0.9, 0.95, step)));
+  }
 
   SymbolicMemory memory;
-  View<float> main, exp_avg, exp_avg_sq, grads, coefficient;
+  View<float> main, exp_avg, exp_avg_sq, grads, coefficient, step_scalars;
 };
 
 TEST(Adam, TermsOfEachParamAreWhatAdamTermsSays) {
@@ -128,7 +135,7 @@ TEST(Adam, EachInputMatters) {
   EXPECT_NE(adam_terms(before, 6, 7, scalars).main, base);
   EXPECT_NE(adam_terms(before, 5, 8, scalars).main, base);
   EXPECT_NE(adam_terms(before, 5, 7, Terms::scalars_term(3)).main, base) << "another step number";
-  EXPECT_NE(adam_terms(before, 5, 7, adam_scalars_term(adam_scalars(0.02, 0.9, 0.95, 1e-8, 2))).main, base);
+  EXPECT_NE(adam_terms(before, 5, 7, Terms::scalars_term(2, 0.02)).main, base) << "another LR";
   EXPECT_EQ(adam_terms(before, 5, 7, Terms::scalars_term(2)).main, base);
 }
 

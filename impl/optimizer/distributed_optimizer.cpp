@@ -42,10 +42,11 @@ DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
     }
   }
   norm_bins_ = make_view<uint64_t>(runtime_.allocate("norm bins", kNormBins * 8, Fill::zero), 0, kNormBins);
-  const BufferId scalars = runtime_.allocate("optimizer scalars", 12, Fill::zero);
+  const BufferId scalars = runtime_.allocate("optimizer scalars", 24, Fill::zero);
   norm_ = make_view<float>(scalars, 0, 1);
   clip_coefficient_ = make_view<float>(scalars, 4, 1);
   found_inf_ = make_view<float>(scalars, 8, 1);
+  step_scalars_ = make_view<float>(scalars, 12, kAdamStepScalars);
   ready_ = runtime_.create_event();
   reduced_ = runtime_.create_event();
 }
@@ -61,11 +62,18 @@ bool DistributedOptimizer::step() {
   if (options_.loss_scale && any_rank_found_nonfinite()) return false;
   compute_norm();
   ++step_;
-  const AdamScalars scalars = adam_scalars(options_.lr, options_.beta1, options_.beta2, options_.eps, step_);
+  write_step_scalars();
+  const AdamConstants constants = adam_constants(options_.beta1, options_.beta2, options_.eps);
   for (const Shard& s : shards_)
-    runtime_.launch(streams_.compute,
-                    Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_, scalars});
+    runtime_.launch(streams_.compute, Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_,
+                                           step_scalars_, constants});
   return true;
+}
+
+void DistributedOptimizer::write_step_scalars() {
+  AdamStepScalars op = adam_step_scalars(options_.lr, options_.beta1, options_.beta2, step_);
+  op.target = step_scalars_;
+  runtime_.launch(streams_.compute, op);
 }
 
 bool DistributedOptimizer::any_rank_found_nonfinite() {

@@ -54,6 +54,7 @@ class DistributedOptimizer {
   void restore();
 
  private:
+  void write_step_scalars();
   bool any_rank_found_nonfinite();
   void compute_norm();
   void all_reduce(const View<raw>& values, Reduction reduction);
@@ -68,6 +69,7 @@ class DistributedOptimizer {
   View<float> norm_;
   View<float> clip_coefficient_;
   View<float> found_inf_;
+  View<float> step_scalars_;
   EventId ready_ = 0;
   EventId reduced_ = 0;
   int step_ = 0;
