@@ -73,6 +73,11 @@ void draw_numbers(Choices& c, Flags& f) {
   f.adam_eps = pick<double>(c, {{1e-8, 90}, {1e-5, 10}}, "adam_eps");
 }
 
+void draw_optimizer(Choices& c, Flags& f) {
+  if (!flip(c, 100 - kSwarmPercent, "swarm: optimizer")) return;
+  f.weight_decay = pick<double>(c, {{0.1, 50}, {0.0, 30}, {0.01, 10}, {1.0, 10}}, "weight_decay");
+}
+
 // micro_batch_size and seq_length together: 32 tokens are the least that MXFP8 takes.
 void draw_tokens(Choices& c, Flags& f) {
   static constexpr int kTokens[][2] = {{1, 32}, {2, 16}, {4, 8}, {1, 64}, {3, 5}, {1, 8}};
@@ -150,6 +155,7 @@ Flags generate_flags(Choices& choices) {
   draw_numbers(choices, flags);
   draw_shape(choices, flags);
   draw_schedule(choices, flags);
+  draw_optimizer(choices, flags);
   repair_flags(flags);
   return flags;
 }

@@ -47,6 +47,7 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
     : Monitor(world, program, plan, judging),
       dataset_(dataset),
       shape_(reference_shape(program.flags)),
+      params_(reference::param_shapes(shape_)),
       settings_(reference_settings(program.flags)),
       model_(shape_, settings_.precision, settings_.scale_rounding),
       local_(static_cast<std::size_t>(world.ranks())),
@@ -404,7 +405,8 @@ void HostMonitor::take_step(int step) {
     if (g == nullptr) continue;  // reported where the gradient was consumed
     std::vector<float> grad = *g;
     reference::unscale(grad, settings_.loss_scale);
-    reference::adam(settings_.adam, {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
+    reference::adam(reference::settings_for(params_[p], settings_.adam),
+                    {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
                     static_cast<float>(program_.flags.lr), next.adam_steps);
   }
   versions_.emplace(++latest_, std::move(next));

@@ -81,6 +81,7 @@ class HostMonitor : public Monitor {
 
   const Dataset& dataset_;
   reference::Shape shape_;
+  std::vector<reference::ParamShape> params_;
   reference::TrainSettings settings_;
   reference::Model model_;
   std::map<int, Version> versions_;  // the latest few, and the one that a warmup saved

@@ -71,8 +71,8 @@ class Monitor : public Observer {
     int transitions = 0;             // of the main params that this rank has passed
     std::vector<int> accumulations;  // of each param in this step
     bool adam_ran = false;
-    std::vector<bool> stepped;  // by bucket: its shard was stepped in this step
-    bool replayed = false;      // some op of this step ran in a graph
+    std::vector<uint32_t> stepped;  // by bucket: how many elements of its shard were stepped in this step
+    bool replayed = false;          // some op of this step ran in a graph
     uint64_t norm = 0;
     uint64_t clip = 0;
     std::vector<StepTrace> traces;

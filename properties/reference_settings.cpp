@@ -36,7 +36,8 @@ reference::TrainSettings reference_settings(const Flags& f) {
   settings.average_in_collective = f.average_in_collective;
   if (f.loss_scale) settings.loss_scale = static_cast<float>(*f.loss_scale);
   settings.clip_grad = static_cast<float>(f.clip_grad);
-  settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps)};
+  settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps),
+                   static_cast<float>(f.weight_decay)};
   return settings;
 }
 

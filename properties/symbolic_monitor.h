@@ -23,7 +23,7 @@ struct TermAlgebra {
   Term squares(Term a, uint32_t elements) const;
   Term norm(Term squares) const;
   Term clip(Term norm, float limit) const;
-  State adam(const State& before, Term grad, Term coefficient, int step) const;
+  State adam(const State& before, Term grad, Term coefficient, int step, float weight_decay) const;
 
   // Of the step asked for last: a step asks for all params.
   mutable Term scalars_term = 0;

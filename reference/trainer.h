@@ -53,6 +53,7 @@ class Trainer {
   // The gradients the optimizer sees.
   std::vector<std::vector<float>> reduced(std::vector<std::vector<std::vector<float>>> by_rank) const;
 
+  std::vector<ParamShape> params_;
   Model model_;
   TrainSettings settings_;
   std::vector<std::vector<float>> main_, moment1_, moment2_;

@@ -38,27 +38,31 @@ Term adam_scalars_term(const AdamConstants& constants, Term step_scalars) {
   return all;
 }
 
-AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars) {
+AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars, float weight_decay) {
   if (before.main == kZeroTerm && before.exp_avg == kZeroTerm && before.exp_avg_sq == kZeroTerm &&
       grad == kZeroTerm)
     return before;
   Term all = scalars;
   for (const Term t : {before.main, before.exp_avg, before.exp_avg_sq, grad, coefficient}) all = mix(all, t);
-  return {mix(all, 1), mix(all, 2), mix(all, 3)};
+  const Term main = weight_decay == 0.0f ? all : mix(all, scalar_bits(weight_decay));
+  return {mix(main, 1), mix(all, 2), mix(all, 3)};
 }
 
 namespace {
 
-GATHERFUZZ_CLONES void update(const AdamConstants& constants, float lr, float bias_correction1,
-                              float bias_correction2, float coefficient, uint32_t n,
+GATHERFUZZ_CLONES void update(const AdamConstants& constants, float weight_decay, float lr,
+                              float bias_correction1, float bias_correction2, float coefficient, uint32_t n,
                               const float* __restrict__ grad, float* __restrict__ p, float* __restrict__ m,
                               float* __restrict__ v) {
   const AdamConstants s = constants;
+  const bool decays = weight_decay != 0.0f;  // decided once: compilers make two loops
   for (uint32_t i = 0; i < n; ++i) {
     const float g = grad[i] * coefficient;
     m[i] = s.beta1 * m[i] + s.one_minus_beta1 * g;
     v[i] = s.beta2 * v[i] + (s.one_minus_beta2 * g) * g;
-    p[i] = p[i] - lr * ((m[i] / bias_correction1) / (std::sqrt(v[i] / bias_correction2) + s.eps));
+    float direction = (m[i] / bias_correction1) / (std::sqrt(v[i] / bias_correction2) + s.eps);
+    if (decays) direction += weight_decay * p[i];
+    p[i] = p[i] - lr * direction;
   }
 }
 
@@ -83,8 +87,8 @@ void AdamStepScalars::symbolic(SymbolicMemory& memory) const {
 
 void Adam::host(HostMemory& memory) const {
   const float* step = memory.in<float>(step_scalars);
-  update(constants, step[0], step[1], step[2], *memory.in<float>(coefficient), main.count(),
-         memory.in<float>(grads), memory.out<float>(main), memory.out<float>(exp_avg),
+  update(constants, weight_decay.value, step[0], step[1], step[2], *memory.in<float>(coefficient),
+         main.count(), memory.in<float>(grads), memory.out<float>(main), memory.out<float>(exp_avg),
          memory.out<float>(exp_avg_sq));
 }
 
@@ -102,7 +106,7 @@ void Adam::symbolic(SymbolicMemory& memory) const {
     const Segment& g = all.of(kGrads)[piece];
     const uint32_t offset = p.has_position() ? p.offset : g.offset;
     const AdamTerms after = adam_terms({p.term, at_position(m, offset), at_position(v, offset)},
-                                       at_position(g, offset), c.term, scalars_term);
+                                       at_position(g, offset), c.term, scalars_term, weight_decay.value);
     const auto taint = static_cast<uint8_t>(p.taint | m.taint | v.taint | g.taint | c.taint | step.taint);
     p = {after.main, main.begin + p.begin, offset, kNoLabel, sizeof(float), taint};
     m = {after.exp_avg, exp_avg.begin + m.begin, offset, kNoLabel, sizeof(float), taint};

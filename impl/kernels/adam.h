@@ -1,6 +1,8 @@
 // Adam on one rank's shard of a bucket, in FP32, each operation rounded once and in this order:
 //   g = grad * coefficient;  m = b1*m + (1-b1)*g;  v = b2*v + ((1-b2)*g)*g
-//   main = main - lr * ((m/bc1) / (sqrt(v/bc2) + eps)),  bc = 1 - b^step
+//   main = main - lr * ((m/bc1) / (sqrt(v/bc2) + eps) + weight_decay*main),  bc = 1 - b^step
+// The decay is AdamW's (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in the
+// order of the fused Adam of Apex and Transformer Engine with adam_w_mode, which Megatron uses.
 // What changes from step to step is read from memory, so that a captured graph cannot freeze it.
 #pragma once
 
@@ -41,7 +43,7 @@ struct AdamTerms {
 Term adam_step_scalars_term(const AdamStepScalars& scalars);
 Term adam_scalars_term(const AdamConstants& constants, Term step_scalars);
 // What a step makes of one element's terms; all zero (padding) stays zero.
-AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars);
+AdamTerms adam_terms(const AdamTerms& before, Term grad, Term coefficient, Term scalars, float weight_decay);
 
 struct Adam {
   static constexpr const char* kName = "adam";
@@ -52,6 +54,7 @@ struct Adam {
   Read<float, Content::scalar> coefficient;
   Read<float, Content::scalar> step_scalars;  // as AdamStepScalars leaves them
   AdamConstants constants;
+  Coefficient weight_decay{0.0f};
 
   void host(HostMemory& memory) const;
   void symbolic(SymbolicMemory& memory) const;

@@ -1,6 +1,5 @@
 #include "impl/optimizer/distributed_optimizer.h"
 
-#include "impl/kernels/adam.h"
 #include "impl/kernels/fill.h"
 #include "impl/kernels/grad_norm.h"
 #include "impl/kernels/gradients.h"
@@ -11,7 +10,7 @@ namespace gatherfuzz {
 
 DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
                                            const std::vector<BufferPair>& buffers, OptimizerOptions options)
-    : runtime_(runtime), streams_(streams), options_(options) {
+    : runtime_(runtime), streams_(streams), options_(std::move(options)) {
   const auto ranks = static_cast<uint32_t>(runtime_.world_size());
   const auto rank = static_cast<uint32_t>(runtime_.rank());
   uint32_t total = 0;
@@ -47,8 +46,36 @@ DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
   clip_coefficient_ = make_view<float>(scalars, 4, 1);
   found_inf_ = make_view<float>(scalars, 8, 1);
   step_scalars_ = make_view<float>(scalars, 12, kAdamStepScalars);
+  for (const Shard& shard : shards_) add_updates(shard);
   ready_ = runtime_.create_event();
   reduced_ = runtime_.create_event();
+}
+
+// One Adam for each run of pieces that are decayed alike. A run ends where the next one begins, so that
+// padding is stepped too and stays zero.
+void DistributedOptimizer::add_updates(const Shard& shard) {
+  const auto decays = [&](const ShardPiece& piece) {
+    return options_.weight_decay != 0.0 && options_.decayed[piece.param];
+  };
+  const auto update = [&](uint32_t first, uint32_t end, bool decayed) {
+    Adam op;
+    op.main = shard.main.slice(first, end - first);
+    op.exp_avg = shard.exp_avg.slice(first, end - first);
+    op.exp_avg_sq = shard.exp_avg_sq.slice(first, end - first);
+    op.grads = shard.grads.slice(first, end - first);
+    op.coefficient = clip_coefficient_;
+    op.step_scalars = step_scalars_;
+    op.constants = adam_constants(options_.beta1, options_.beta2, options_.eps);
+    op.weight_decay.value = decayed ? static_cast<float>(options_.weight_decay) : 0.0f;
+    updates_.push_back(op);
+  };
+  uint32_t first = 0;
+  for (std::size_t p = 1; p < shard.pieces.size(); ++p) {
+    if (decays(shard.pieces[p]) == decays(shard.pieces[p - 1])) continue;
+    update(first, shard.pieces[p].in_shard, decays(shard.pieces[p - 1]));
+    first = shard.pieces[p].in_shard;
+  }
+  update(first, shard.main.count(), !shard.pieces.empty() && decays(shard.pieces.back()));
 }
 
 void DistributedOptimizer::stage() {
@@ -63,10 +90,7 @@ bool DistributedOptimizer::step() {
   compute_norm();
   ++step_;
   write_step_scalars();
-  const AdamConstants constants = adam_constants(options_.beta1, options_.beta2, options_.eps);
-  for (const Shard& s : shards_)
-    runtime_.launch(streams_.compute, Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_,
-                                           step_scalars_, constants});
+  for (const Adam& update : updates_) runtime_.launch(streams_.compute, update);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "impl/kernels/adam.h"
 #include "impl/param_gather/buffers.h"
 #include "impl/param_gather/param_gather.h"
 #include "impl/runtime/collective.h"
@@ -18,6 +19,9 @@ struct OptimizerOptions {
   double eps = 1e-8;
   double clip_grad = 1.0;  // 0: no clipping
   std::optional<double> loss_scale;
+  double weight_decay = 0.0;
+  std::vector<bool> decayed =
+      {};  // by parameter: whether weight_decay applies to it; may be empty without one
 };
 
 // One rank's part of one bucket.
@@ -54,6 +58,7 @@ class DistributedOptimizer {
   void restore();
 
  private:
+  void add_updates(const Shard& shard);
   void write_step_scalars();
   bool any_rank_found_nonfinite();
   void compute_norm();
@@ -63,6 +68,7 @@ class DistributedOptimizer {
   Streams streams_;
   OptimizerOptions options_;
   std::vector<Shard> shards_;
+  std::vector<Adam> updates_;
   View<float> state_;  // main params and moments of all shards
   View<float> saved_state_;
   View<uint64_t> norm_bins_;

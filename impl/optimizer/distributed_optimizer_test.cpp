@@ -136,11 +136,14 @@ class Expected {
     const float coefficient =
         reference::clip_coefficient(norm_.value, static_cast<float>(options_.clip_grad));
     coefficient_ = coefficient;
-    const reference::AdamSettings settings{options_.beta1, options_.beta2, static_cast<float>(options_.eps)};
+    reference::AdamSettings settings{options_.beta1, options_.beta2, static_cast<float>(options_.eps)};
     ++step_;
-    for (std::size_t p = 0; p < main_.size(); ++p)
+    for (std::size_t p = 0; p < main_.size(); ++p) {
+      const bool decayed = !options_.decayed.empty() && options_.decayed[p];
+      settings.weight_decay = decayed ? static_cast<float>(options_.weight_decay) : 0.0f;
       reference::adam(settings, {main_[p], exp_avg_[p], exp_avg_sq_[p]}, gradients[p], coefficient,
                       static_cast<float>(options_.lr), step_);
+    }
   }
   void expect_equal(Optimizers& o) const {
     EXPECT_EQ(differing(o.whole(&Shard::main), main_), 0u);
@@ -232,8 +235,59 @@ TEST(DistributedOptimizer, StepsAreTheReferencesForEveryPartition) {
   EXPECT_EQ(steps, 3u * 5 * 4 * 3);
 }
 
+// Params that decay and params that do not, in turn, in pairs, or all alike.
+TEST(DistributedOptimizer, DecaysWhatItIsToldToForEveryPartition) {
+  std::size_t steps = 0;
+  for (const std::vector<bool>& decayed :
+       std::vector<std::vector<bool>>{{true, false, true, false, true, false},
+                                      {false, false, true, true, false, true},
+                                      {true, true, true, true, true, true}}) {
+    OptimizerOptions options;
+    options.lr = 0.01;
+    options.weight_decay = 0.3;
+    options.decayed = decayed;
+    for (const int ranks : {1, 2, 5}) {
+      for (const BucketRule& rule : kRules) {
+        Optimizers o({ranks, rule, options});
+        ASSERT_EQ(o.params(), decayed.size());
+        Expected expected(o.whole(&Shard::main), options);
+        for (uint32_t step = 1; step <= 2; ++step, ++steps) {
+          o.set_gradients(gradients_of(step));
+          ASSERT_TRUE(o.step());
+          expected.step(gradients_of(step));
+          expected.expect_equal(o);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(steps, 3u * 3 * 4 * 2);
+}
+
+// One op a shard where no decay sets params apart.
+TEST(DistributedOptimizer, WithoutDecayAShardIsOneUpdate) {
+  for (const double decay : {0.0, 0.1}) {
+    OptimizerOptions options;
+    options.weight_decay = decay;
+    options.decayed = {true, false, true, false, true, false};
+    Optimizers o({2, {}, options});
+    o.set_gradients(gradients_of(1));
+    o.bench.log.entries.clear();
+    ASSERT_TRUE(o.step());
+    std::size_t shards = 0;
+    for (std::size_t rank = 0; rank < 2; ++rank) shards += o.optimizer(rank).shards().size();
+    if (decay == 0.0) {
+      EXPECT_EQ(o.bench.log.count<Adam>(), shards);
+    } else {
+      EXPECT_GT(o.bench.log.count<Adam>(), shards);
+    }
+  }
+}
+
 TEST(DistributedOptimizer, PaddingStaysZero) {
-  Optimizers o({5, {1, std::nullopt}});
+  OptimizerOptions options;
+  options.weight_decay = 0.5;
+  options.decayed = {true, false, true, false, true, false};
+  Optimizers o({5, {1, std::nullopt}, options});
   o.set_gradients(gradients_of(1));
   o.step();
   std::size_t padding = 0;

@@ -132,6 +132,7 @@ constexpr FlagInfo kTable[] = {
     real<&F::adam_beta1>("adam_beta1", 0, 0.9999, "decay of Adam's first moment"),
     real<&F::adam_beta2>("adam_beta2", 0, 0.9999, "decay of Adam's second moment"),
     real<&F::adam_eps>("adam_eps", 1e-15, 1, "added to Adam's denominator"),
+    real<&F::weight_decay>("weight_decay", 0, 1, "decoupled weight decay (AdamW), on matrices only"),
     choice<&F::schedule>("schedule", kSchedules, "order in which runnable ops run"),
     whole<&F::schedule_seed>("schedule_seed", 0, kMostSeed, "seed of schedules random and pct"),
 };

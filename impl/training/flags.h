@@ -59,6 +59,7 @@ struct Flags {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_eps = 1e-8;
+  double weight_decay = 0.0;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
 

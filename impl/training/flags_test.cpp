@@ -60,6 +60,7 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "adam_beta1 0.9 | 0 to 0.9999\n"
             "adam_beta2 0.999 | 0 to 0.9999\n"
             "adam_eps 1e-08 | 1e-15 to 1\n"
+            "weight_decay 0 | 0 to 1\n"
             "schedule fifo | fifo, reverse, random or pct\n"
             "schedule_seed 0 | 0 to 2^64-1\n");
 }
