@@ -1,4 +1,5 @@
 // Flag sets: drawn group by group, then repaired.
+#include <algorithm>
 #include <cassert>
 
 #include "properties/generator.h"
@@ -76,6 +77,13 @@ void draw_numbers(Choices& c, Flags& f) {
 void draw_optimizer(Choices& c, Flags& f) {
   if (!flip(c, 100 - kSwarmPercent, "swarm: optimizer")) return;
   f.weight_decay = pick<double>(c, {{0.1, 50}, {0.0, 30}, {0.01, 10}, {1.0, 10}}, "weight_decay");
+  if (flip(c, 50, "lr_warmup_steps")) f.lr_warmup_steps = pick_between(c, 1, 6, "lr_warmup_steps");
+  f.lr_decay_style = pick<LrDecayStyle>(
+      c, {{LrDecayStyle::constant, 40}, {LrDecayStyle::cosine, 40}, {LrDecayStyle::linear, 20}},
+      "lr_decay_style");
+  if (f.lr_decay_style == LrDecayStyle::constant) return;
+  f.lr_decay_steps = f.lr_warmup_steps + pick_between(c, 1, 20, "lr_decay_steps");
+  if (flip(c, 50, "min_lr")) f.min_lr = f.lr / 10;
 }
 
 // micro_batch_size and seq_length together: 32 tokens are the least that MXFP8 takes.
@@ -106,6 +114,17 @@ void draw_schedule(Choices& c, Flags& f) {
       "schedule");
   const bool seeded = f.schedule == Schedule::random || f.schedule == Schedule::pct;
   if (seeded) f.schedule_seed = c.below(1000, "schedule_seed");
+}
+
+void repair_lr_schedule(Flags& f) {
+  if (f.lr_decay_style == LrDecayStyle::constant) {
+    f.lr_decay_steps.reset();
+    f.min_lr = 0.0;
+    return;
+  }
+  f.lr_decay_steps = f.lr_decay_steps.value_or(20);
+  f.lr_warmup_steps = std::min(f.lr_warmup_steps, *f.lr_decay_steps - 1);
+  f.min_lr = std::min(f.min_lr, f.lr);
 }
 
 int up_to_multiple(int value) {
@@ -142,6 +161,7 @@ void repair_flags(Flags& f) {
   if (f.cuda_graph_impl == CudaGraphImpl::local) f.cuda_graph_scope = CudaGraphScope::full_iteration;
   if (f.cuda_graph_impl == CudaGraphImpl::full_iteration) f.cuda_graph_scope = CudaGraphScope::empty;
   f.check_for_nan_in_grad &= !captures_full_iteration(f);
+  repair_lr_schedule(f);
   repair_shape(f);
   assert(validate(f).empty());
 }

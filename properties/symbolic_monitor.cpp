@@ -37,6 +37,7 @@ Term TermAlgebra::clip(Term norm, float limit) const {
 AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step,
                             float weight_decay) const {
   if (step != scalars_step) {
+    const double lr = reference::learning_rate(schedule, step - 1);
     scalars_term = adam_scalars_term(adam_constants(beta1, beta2, eps),
                                      adam_step_scalars_term(adam_step_scalars(lr, beta1, beta2, step)));
     scalars_step = step;
@@ -67,8 +68,8 @@ SymbolicMonitor::Dataflow& SymbolicMonitor::flow() {
   reference::DataflowRules rules{world_.ranks(), f.loss_scale, f.clip_grad};
   for (const reference::ParamShape& param : reference::param_shapes(reference_shape(f)))
     rules.weight_decay.push_back(reference::settings_for(param, reference_settings(f).adam).weight_decay);
-  flow_.emplace(TermAlgebra{f.lr, f.adam_beta1, f.adam_beta2, f.adam_eps}, std::move(rules),
-                std::move(elements), std::move(initial));
+  flow_.emplace(TermAlgebra{reference_lr_schedule(f), f.adam_beta1, f.adam_beta2, f.adam_eps},
+                std::move(rules), std::move(elements), std::move(initial));
   return *flow_;
 }
 

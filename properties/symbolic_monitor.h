@@ -7,6 +7,7 @@
 #include "impl/kernels/adam.h"
 #include "properties/monitor.h"
 #include "reference/dataflow.h"
+#include "reference/lr_schedule.h"
 
 namespace gatherfuzz {
 
@@ -15,7 +16,8 @@ struct TermAlgebra {
   using Value = Term;
   using State = AdamTerms;
 
-  double lr, beta1, beta2, eps;
+  reference::LrSchedule schedule;
+  double beta1, beta2, eps;
 
   Term zero() const { return kZeroTerm; }
   Term add(Term a, Term b) const { return a + b; }

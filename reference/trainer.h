@@ -42,6 +42,7 @@ class Trainer {
   // batches[rank][microbatch]; all ranks the same number of microbatches, at least one each.
   StepResult step(const std::vector<std::vector<Batch>>& batches, float lr);
 
+  int steps_taken() const { return adam_step_; }
   const std::vector<std::vector<float>>& main_params() const { return main_; }
   // main params as the model reads them: bf16 values, or FP32 for Precision::fp32.
   std::vector<std::vector<float>> weights() const;

@@ -95,7 +95,8 @@ bool DistributedOptimizer::step() {
 }
 
 void DistributedOptimizer::write_step_scalars() {
-  AdamStepScalars op = adam_step_scalars(options_.lr, options_.beta1, options_.beta2, step_);
+  const double lr = learning_rate(options_.lr, options_.schedule, step_ - 1);
+  AdamStepScalars op = adam_step_scalars(lr, options_.beta1, options_.beta2, step_);
   op.target = step_scalars_;
   runtime_.launch(streams_.compute, op);
 }

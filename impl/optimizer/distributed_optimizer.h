@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "impl/kernels/adam.h"
+#include "impl/optimizer/lr_schedule.h"
 #include "impl/param_gather/buffers.h"
 #include "impl/param_gather/param_gather.h"
 #include "impl/runtime/collective.h"
@@ -22,6 +23,7 @@ struct OptimizerOptions {
   double weight_decay = 0.0;
   std::vector<bool> decayed =
       {};  // by parameter: whether weight_decay applies to it; may be empty without one
+  LrSchedule schedule = {};
 };
 
 // One rank's part of one bucket.

@@ -13,6 +13,7 @@
 #include "impl/kernels/adam.h"
 #include "impl/kernels/kernel_bench_for_tests.h"
 #include "impl/param_gather/gather_bench_for_tests.h"
+#include "reference/lr_schedule.h"
 #include "reference/optimizer.h"
 
 namespace gatherfuzz {
@@ -130,6 +131,7 @@ class Expected {
     }
   }
   void step(std::vector<Values> gradients) {
+    before_ = main_;
     for (Values& g : gradients)
       if (options_.loss_scale) reference::unscale(g, static_cast<float>(*options_.loss_scale));
     norm_ = reference::global_norm(gradients);
@@ -137,12 +139,17 @@ class Expected {
         reference::clip_coefficient(norm_.value, static_cast<float>(options_.clip_grad));
     coefficient_ = coefficient;
     reference::AdamSettings settings{options_.beta1, options_.beta2, static_cast<float>(options_.eps)};
+    const LrSchedule& s = options_.schedule;
+    const double lr = reference::learning_rate(
+        {options_.lr, s.warmup_steps, static_cast<reference::LrDecayStyle>(s.decay_style), s.decay_steps,
+         s.min_lr},
+        step_);
     ++step_;
     for (std::size_t p = 0; p < main_.size(); ++p) {
       const bool decayed = !options_.decayed.empty() && options_.decayed[p];
       settings.weight_decay = decayed ? static_cast<float>(options_.weight_decay) : 0.0f;
       reference::adam(settings, {main_[p], exp_avg_[p], exp_avg_sq_[p]}, gradients[p], coefficient,
-                      static_cast<float>(options_.lr), step_);
+                      static_cast<float>(lr), step_);
     }
   }
   void expect_equal(Optimizers& o) const {
@@ -152,9 +159,10 @@ class Expected {
   }
   const reference::GlobalNorm& norm() const { return norm_; }
   float coefficient() const { return coefficient_; }
+  bool step_was_still() const { return main_ == before_; }
 
  private:
-  std::vector<Values> main_, exp_avg_, exp_avg_sq_;
+  std::vector<Values> main_, exp_avg_, exp_avg_sq_, before_;
   OptimizerOptions options_;
   reference::GlobalNorm norm_;
   float coefficient_ = 0.0f;
@@ -386,6 +394,36 @@ TEST(DistributedOptimizer, RestoreBringsStateAndStepCountBack) {
     expected.step(gradients_of(4));
     expected.expect_equal(o);
   }
+}
+
+// The rate belongs to the steps that were taken: a skipped one does not move it, a restore brings it back.
+TEST(DistributedOptimizer, LearningRateFollowsTakenSteps) {
+  OptimizerOptions options;
+  options.lr = 0.01;
+  options.loss_scale = 16.0;
+  options.schedule = {2, LrDecayStyle::cosine, 6, 0.001};
+  Optimizers o({2, {}, options});
+  Expected expected(o.whole(&Shard::main), options);
+  const auto step = [&](uint32_t seed) {
+    o.set_gradients(gradients_of(seed));
+    ASSERT_TRUE(o.step());
+    expected.step(gradients_of(seed));
+    expected.expect_equal(o);
+  };
+  step(1);
+  EXPECT_EQ(expected.step_was_still(), true) << "a warmup begins at 0";
+  step(2);
+  EXPECT_EQ(expected.step_was_still(), false);
+  std::vector<Values> bad = gradients_of(3);
+  bad[0][0] = std::numeric_limits<float>::infinity();
+  o.set_gradients(bad);
+  EXPECT_FALSE(o.step());
+  const Expected saved = expected;
+  o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+  for (uint32_t seed = 4; seed < 8; ++seed) step(seed);
+  o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+  expected = saved;
+  for (uint32_t seed = 8; seed < 15; ++seed) step(seed);
 }
 
 // Each rank writes its part of the param buffers and nothing else.

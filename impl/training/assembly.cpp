@@ -63,6 +63,8 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Asse
       GradSyncOptions{flags.overlap_grad_reduce, flags.average_in_collective, flags.check_for_nan_in_grad});
   OptimizerOptions options{flags.lr,        flags.adam_beta1, flags.adam_beta2,  flags.adam_eps,
                            flags.clip_grad, flags.loss_scale, flags.weight_decay};
+  options.schedule = {flags.lr_warmup_steps, flags.lr_decay_style, flags.lr_decay_steps.value_or(0),
+                      flags.min_lr};
   for (const ParamInfo& info : params) options.decayed.push_back(is_matrix(info));
   optimizer = std::make_unique<DistributedOptimizer>(runtime, streams, buffers, std::move(options));
   model = std::make_unique<Model>(runtime, config, bindings());

@@ -62,6 +62,16 @@ const FlagRule kRules[] = {
        "seq_length", "num_attention_heads"},
       "the model and its activations on all ranks are larger than this tool holds (128 Mi elements)"},
      [](const Flags& f) { return estimated_elements(f) > kElementLimit; }},
+    {{{"lr_decay_style", "lr_decay_steps"}, "a learning rate that falls needs a step at which it is down"},
+     [](const Flags& f) { return f.lr_decay_style != LrDecayStyle::constant && !f.lr_decay_steps; }},
+    {{{"lr_decay_style", "lr_decay_steps"}, "a constant learning rate has no step at which it is down"},
+     [](const Flags& f) { return f.lr_decay_style == LrDecayStyle::constant && f.lr_decay_steps; }},
+    {{{"lr_decay_style", "min_lr"}, "a constant learning rate never comes down to min_lr"},
+     [](const Flags& f) { return f.lr_decay_style == LrDecayStyle::constant && f.min_lr > 0.0; }},
+    {{{"lr_warmup_steps", "lr_decay_steps"}, "the warmup must be over before the decay is"},
+     [](const Flags& f) { return f.lr_decay_steps && f.lr_warmup_steps >= *f.lr_decay_steps; }},
+    {{{"lr", "min_lr"}, "the learning rate falls to min_lr and does not rise to it"},
+     [](const Flags& f) { return f.min_lr > f.lr; }},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "impl/numerics/mx.h"
+#include "impl/optimizer/lr_schedule.h"
 #include "impl/runtime/schedule.h"
 
 namespace gatherfuzz {
@@ -60,6 +61,10 @@ struct Flags {
   double adam_beta2 = 0.999;
   double adam_eps = 1e-8;
   double weight_decay = 0.0;
+  int lr_warmup_steps = 0;
+  LrDecayStyle lr_decay_style = LrDecayStyle::constant;
+  std::optional<int> lr_decay_steps;  // warmup included
+  double min_lr = 0.0;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
 
