@@ -86,6 +86,13 @@ void draw_optimizer(Choices& c, Flags& f) {
   if (flip(c, 50, "min_lr")) f.min_lr = f.lr / 10;
 }
 
+// Far above any finite norm, so that what is skipped can be planned.
+void draw_skips(Choices& c, Flags& f) {
+  if (!flip(c, 15, "grad_norm_skip_threshold")) return;
+  f.grad_norm_skip_threshold =
+      pick<double>(c, {{1e6, 60}, {1e9, 30}, {1e30, 10}}, "grad_norm_skip_threshold");
+}
+
 // micro_batch_size and seq_length together: 32 tokens are the least that MXFP8 takes.
 void draw_tokens(Choices& c, Flags& f) {
   static constexpr int kTokens[][2] = {{1, 32}, {2, 16}, {4, 8}, {1, 64}, {3, 5}, {1, 8}};
@@ -162,6 +169,7 @@ void repair_flags(Flags& f) {
   if (f.cuda_graph_impl == CudaGraphImpl::full_iteration) f.cuda_graph_scope = CudaGraphScope::empty;
   f.check_for_nan_in_grad &= !captures_full_iteration(f);
   repair_lr_schedule(f);
+  if (f.lr * f.weight_decay > 1.0) f.weight_decay = 0.0;
   repair_shape(f);
   assert(validate(f).empty());
 }
@@ -176,6 +184,7 @@ Flags generate_flags(Choices& choices) {
   draw_shape(choices, flags);
   draw_schedule(choices, flags);
   draw_optimizer(choices, flags);
+  draw_skips(choices, flags);
   repair_flags(flags);
   return flags;
 }

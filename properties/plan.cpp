@@ -91,7 +91,7 @@ class Walk {
     s.batch = batch_++;
     s.microbatches = microbatches_;
     s.injections.swap(injections_);
-    s.skipped = s.injected() && flags_.loss_scale;
+    s.skipped = s.injected() && skips_nonfinite(flags_);
     call();
     s.hooks = hooks_;
     s.replays = graph_;

@@ -20,7 +20,7 @@ struct PlannedStep {
   uint32_t batch = 0;
   int microbatches = 1;
   std::vector<PlannedInjection> injections;  // at most one a rank
-  bool skipped = false;                      // with a loss scale, an injection makes every rank skip
+  bool skipped = false;                      // an injection makes every rank skip (skips_nonfinite)
   bool hooks = true;                         // on when the step begins
   bool replays = false;                      // forward and backward run as a replay of a captured graph
   bool gathers = false;                      // the work contains the all-gather

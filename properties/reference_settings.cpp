@@ -47,6 +47,8 @@ reference::TrainSettings reference_settings(const Flags& f) {
       reduces_in_fp32(f) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
   settings.average_in_collective = f.average_in_collective;
   if (f.loss_scale) settings.loss_scale = static_cast<float>(*f.loss_scale);
+  if (f.grad_norm_skip_threshold)
+    settings.grad_norm_skip_threshold = static_cast<float>(*f.grad_norm_skip_threshold);
   settings.clip_grad = static_cast<float>(f.clip_grad);
   settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps),
                    static_cast<float>(f.weight_decay)};

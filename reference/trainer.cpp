@@ -36,6 +36,8 @@ StepResult Trainer::step(const std::vector<std::vector<Batch>>& batches, float l
   result.skipped = settings_.loss_scale &&
                    !std::all_of(gradients.begin(), gradients.end(),
                                 [](const std::vector<float>& gradient) { return all_finite(gradient); });
+  const std::optional<float>& most = settings_.grad_norm_skip_threshold;
+  if (most && !(result.grad_norm <= *most)) result.skipped = true;
   if (result.skipped) return result;
 
   ++adam_step_;

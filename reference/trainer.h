@@ -26,12 +26,15 @@ struct TrainSettings {
   std::optional<float> loss_scale;
   float clip_grad = 0;  // 0: no clipping
   AdamSettings adam;
+  std::optional<float> grad_norm_skip_threshold = {};
 };
 
 struct StepResult {
   float loss = 0;  // mean over ranks and microbatches
   float grad_norm = 0;
-  bool skipped = false;  // loss_scale is set and a reduced gradient is not finite: nothing was updated
+  // Nothing was updated: loss_scale is set and a reduced gradient is not finite, or the norm is over
+  // grad_norm_skip_threshold or not finite.
+  bool skipped = false;
 };
 
 class Trainer {

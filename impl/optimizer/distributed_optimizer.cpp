@@ -88,6 +88,7 @@ bool DistributedOptimizer::step() {
     runtime_.launch(streams_.compute, CopyReducedGradients{shard.reduced, shard.grads});
   if (options_.loss_scale && any_rank_found_nonfinite()) return false;
   compute_norm();
+  if (options_.grad_norm_skip_threshold && norm_is_over_threshold()) return false;
   ++step_;
   write_step_scalars();
   for (const Adam& update : updates_) runtime_.launch(streams_.compute, update);
@@ -121,6 +122,11 @@ void DistributedOptimizer::compute_norm() {
   runtime_.launch(streams_.compute, FinishNorm{norm_bins_, norm_});
   runtime_.launch(streams_.compute,
                   ClipCoefficient{norm_, clip_coefficient_, {static_cast<float>(options_.clip_grad)}});
+}
+
+bool DistributedOptimizer::norm_is_over_threshold() {
+  const HostScalar norm = runtime_.read(streams_.compute, norm_);
+  return norm.nonfinite || norm.value > *options_.grad_norm_skip_threshold;
 }
 
 void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reduction) {

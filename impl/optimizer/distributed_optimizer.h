@@ -24,6 +24,7 @@ struct OptimizerOptions {
   std::vector<bool> decayed =
       {};  // by parameter: whether weight_decay applies to it; may be empty without one
   LrSchedule schedule = {};
+  std::optional<double> grad_norm_skip_threshold = {};
 };
 
 // One rank's part of one bucket.
@@ -52,7 +53,8 @@ class DistributedOptimizer {
   void stage();
 
   // Own shards of the reduced gradients to FP32, checks, norm, clip, Adam. True if the step was taken; false
-  // if it was skipped, on every rank, since with a loss scale some rank found a gradient that is not finite.
+  // if it was skipped, on every rank: with a loss scale some rank found a gradient that is not finite, or the
+  // norm, which all ranks share, is over grad_norm_skip_threshold or not finite.
   bool step();
 
   // State aside before a warmup, and back after it.
@@ -64,6 +66,7 @@ class DistributedOptimizer {
   void write_step_scalars();
   bool any_rank_found_nonfinite();
   void compute_norm();
+  bool norm_is_over_threshold();
   void all_reduce(const View<raw>& values, Reduction reduction);
 
   Runtime& runtime_;

@@ -354,6 +354,53 @@ TEST(DistributedOptimizer, SkipsOnEveryRankIfOneFoundWhatIsNotFinite) {
   }
 }
 
+// A norm at the threshold is not over it. Neither LR nor Adam's step number moves with a skipped step.
+TEST(DistributedOptimizer, SkipsOnEveryRankIfTheNormIsOverTheThreshold) {
+  Optimizers measure({1});
+  measure.set_gradients(gradients_of(2));
+  measure.step();
+  const float norm = measure.norm(0);
+  const float larger = std::nextafter(norm, 1e30f), smaller = std::nextafter(norm, 0.0f);
+  for (const auto& [threshold, taken] : {std::pair{smaller, false}, {norm, true}, {larger, true}}) {
+    for (const int ranks : {1, 3}) {
+      OptimizerOptions options;
+      options.grad_norm_skip_threshold = static_cast<double>(threshold);
+      options.schedule.warmup_steps = 3;
+      Optimizers o({ranks, {}, options});
+      Expected expected(o.whole(&Shard::main), options);
+      o.set_gradients(gradients_of(2));
+      EXPECT_EQ(o.step(), taken);
+      if (taken) expected.step(gradients_of(2));
+      EXPECT_EQ(o.bench.log.count<Adam>() > 0, taken);
+      expected.expect_equal(o);
+      EXPECT_EQ(o.optimizer(0).steps(), taken ? 1 : 0);
+      std::vector<Values> small = gradients_of(3, 0.25f);
+      o.set_gradients(small);
+      EXPECT_TRUE(o.step());
+      expected.step(small);
+      expected.expect_equal(o);
+    }
+  }
+}
+
+TEST(DistributedOptimizer, SkipsOnEveryRankIfTheNormIsNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    OptimizerOptions options;
+    options.grad_norm_skip_threshold = 1e30;
+    Optimizers o({3, {}, options});
+    Expected expected(o.whole(&Shard::main), options);
+    std::vector<Values> gradients = gradients_of(2);
+    gradients[2][77] = bad;
+    o.set_gradients(gradients);
+    EXPECT_FALSE(o.step());
+    expected.expect_equal(o);
+    o.set_gradients(gradients_of(3));
+    EXPECT_TRUE(o.step());
+    expected.step(gradients_of(3));
+    expected.expect_equal(o);
+  }
+}
+
 // An overflow that only the division by a small loss scale makes counts too.
 TEST(DistributedOptimizer, SkipsWhenUnscalingOverflows) {
   OptimizerOptions options;

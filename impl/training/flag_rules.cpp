@@ -72,6 +72,8 @@ const FlagRule kRules[] = {
      [](const Flags& f) { return f.lr_decay_steps && f.lr_warmup_steps >= *f.lr_decay_steps; }},
     {{{"lr", "min_lr"}, "the learning rate falls to min_lr and does not rise to it"},
      [](const Flags& f) { return f.min_lr > f.lr; }},
+    {{{"lr", "weight_decay"}, "a step that takes more than the whole weight away makes weights grow"},
+     [](const Flags& f) { return f.lr * f.weight_decay > 1.0; }},
 };
 
 }  // namespace
@@ -105,6 +107,10 @@ bool captures_full_iteration(const Flags& flags) {
 
 bool model_is_mxfp8_gather(const Flags& flags) {
   return is_mxfp8(flags) && flags.fp8_param_gather;
+}
+
+bool skips_nonfinite(const Flags& flags) {
+  return flags.loss_scale || flags.grad_norm_skip_threshold;
 }
 
 bool reduces_in_fp32(const Flags& flags) {

@@ -140,6 +140,8 @@ constexpr FlagInfo kTable[] = {
     whole<&F::lr_decay_steps>("lr_decay_steps", 1, 1000000,
                               "taken steps after which min_lr is reached, warmup included"),
     real<&F::min_lr>("min_lr", 0, 10, "where the learning rate stops falling"),
+    real<&F::grad_norm_skip_threshold>("grad_norm_skip_threshold", 1e6, 1e30,
+                                       "skip steps with a larger gradient norm, or one that is not finite"),
     choice<&F::schedule>("schedule", kSchedules, "order in which runnable ops run"),
     whole<&F::schedule_seed>("schedule_seed", 0, kMostSeed, "seed of schedules random and pct"),
 };

@@ -65,6 +65,7 @@ struct Flags {
   LrDecayStyle lr_decay_style = LrDecayStyle::constant;
   std::optional<int> lr_decay_steps;  // warmup included
   double min_lr = 0.0;
+  std::optional<double> grad_norm_skip_threshold;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
 
@@ -128,6 +129,8 @@ bool captures_full_iteration(const Flags& flags);
 bool model_is_mxfp8_gather(const Flags& flags);
 // The dtype of gradients and of their reduction: recipe fp32 always reduces in FP32.
 bool reduces_in_fp32(const Flags& flags);
+// True if a step with gradients that are not finite is skipped, on every rank.
+bool skips_nonfinite(const Flags& flags);
 // A rough count of the elements that all ranks together hold (parameters, their optimizer state counted once,
 // and activations of one microbatch); the rule on size compares it with kElementLimit.
 double estimated_elements(const Flags& flags);

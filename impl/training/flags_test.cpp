@@ -65,6 +65,7 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "lr_decay_style constant | constant, linear or cosine\n"
             "lr_decay_steps unset | unset, or 1 to 1000000\n"
             "min_lr 0 | 0 to 10\n"
+            "grad_norm_skip_threshold unset | unset, or 1e+06 to 1e+30\n"
             "schedule fifo | fifo, reverse, random or pct\n"
             "schedule_seed 0 | 0 to 2^64-1\n");
 }
@@ -179,6 +180,7 @@ const RuleCase kRuleCases[] = {
     {{{"lr_decay_style", "linear"}, {"lr_decay_steps", "10"}, {"lr_warmup_steps", "10"}},
      {"lr_warmup_steps", "9"}},
     {{{"lr_decay_style", "linear"}, {"lr_decay_steps", "10"}, {"min_lr", "0.01"}}, {"lr", "0.01"}},
+    {{{"lr", "10"}, {"weight_decay", "0.2"}}, {"weight_decay", "0.1"}},
 };
 
 bool reports(const Flags& flags, const FlagConflict& conflict) {
