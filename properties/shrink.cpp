@@ -87,6 +87,18 @@ void with_end_as_start(const Program& program, Candidates& candidates) {
   }
 }
 
+// Both call forward_backward: where the number of calls is what matters, one step more may do.
+void with_reruns_as_steps(const Program& program, Candidates& candidates) {
+  for (size_t i = 1; i < program.actions.size(); ++i) {
+    if (program.actions[i].kind != ActionKind::rerun_forward_backward) continue;
+    if (program.actions[i - 1].kind != ActionKind::train) continue;
+    candidates.offer([&](Program& p) {
+      ++p.actions[i - 1].count;
+      p.actions.erase(p.actions.begin() + static_cast<std::ptrdiff_t>(i));
+    });
+  }
+}
+
 // `train 1`, `train 1` is `train 2`.
 void with_neighbours_joined(const Program& program, Candidates& candidates) {
   for (size_t i = 1; i < program.actions.size(); ++i) {
@@ -189,6 +201,7 @@ std::vector<Program> simpler(const Program& program) {
   with_smaller_sizes(program, candidates);
   without_pairs(program, candidates);
   with_end_as_start(program, candidates);
+  with_reruns_as_steps(program, candidates);
   with_default_flag_pairs(program, candidates);
   with_default_arguments(program, candidates);
   return candidates.take();
