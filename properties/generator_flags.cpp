@@ -134,6 +134,11 @@ void repair_lr_schedule(Flags& f) {
   f.min_lr = std::min(f.min_lr, f.lr);
 }
 
+// Nothing of it may need an answer on the host.
+bool may_capture_optimizer(const Flags& f) {
+  return f.cuda_graph_impl != CudaGraphImpl::none && !skips_nonfinite(f);
+}
+
 int up_to_multiple(int value) {
   return (value + kMxBlock - 1) / kMxBlock * kMxBlock;
 }
@@ -168,6 +173,7 @@ void repair_flags(Flags& f) {
   if (f.cuda_graph_impl == CudaGraphImpl::local) f.cuda_graph_scope = CudaGraphScope::full_iteration;
   if (f.cuda_graph_impl == CudaGraphImpl::full_iteration) f.cuda_graph_scope = CudaGraphScope::empty;
   f.check_for_nan_in_grad &= !captures_full_iteration(f);
+  f.optimizer_cuda_graph &= may_capture_optimizer(f);
   repair_lr_schedule(f);
   if (f.lr * f.weight_decay > 1.0) f.weight_decay = 0.0;
   repair_shape(f);
@@ -185,6 +191,7 @@ Flags generate_flags(Choices& choices) {
   draw_schedule(choices, flags);
   draw_optimizer(choices, flags);
   draw_skips(choices, flags);
+  if (may_capture_optimizer(flags)) flags.optimizer_cuda_graph = flip(choices, 30, "optimizer_cuda_graph");
   repair_flags(flags);
   return flags;
 }

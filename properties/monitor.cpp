@@ -85,7 +85,10 @@ void Monitor::settle_found() {
 void Monitor::before(const OpRef& op) {
   RankState& state = rank(op.rank);
   if (state.step_ops == nullptr || world_.stopped()) return;
-  state.replayed = state.replayed || op.graph != 0;
+  if (op.graph != 0) {
+    state.replayed = state.replayed || op.type->reads_weights;
+    state.optimizer_replayed = state.optimizer_replayed || is<Adam>(op);
+  }
   if (judging_ == Judging::none) return;
   judge_before(op);
   settle();
@@ -201,7 +204,7 @@ void Monitor::step_begin(int r, int step) {
   state.step = step;
   state.in_step = true;
   state.adam_ran = false;
-  state.replayed = false;
+  state.replayed = state.optimizer_replayed = false;
   state.stepped.assign(state.step_ops->parts().optimizer->shards().size(), 0);
   state.norm = state.clip = 0;
   std::fill(state.accumulations.begin(), state.accumulations.end(), 0);
@@ -218,6 +221,7 @@ void Monitor::step_end(int r) {
   trace.main_params = main_fingerprint(r);
   state.traces.push_back(trace);
   if (r == 0 && state.replayed) ++happened_.replays;
+  if (r == 0 && state.optimizer_replayed) ++happened_.optimizer_replays;
   state.in_step = false;
   if (judging_ == Judging::none || ++ended_[static_cast<std::size_t>(state.step)] < world_.ranks()) return;
   if (!step.skipped) check_ownership(r);

@@ -24,10 +24,11 @@ struct StepTrace {
 
 // How often the things happened that a program implies.
 struct Happened {
-  int steps = 0;    // Adam on a rank
-  int gathers = 0;  // all-gathers of a bucket
-  int casts = 0;    // MXFP8 weights quantized
-  int replays = 0;  // steps that ran in a graph, in part at least
+  int steps = 0;              // Adam on a rank
+  int gathers = 0;            // all-gathers of a bucket
+  int casts = 0;              // MXFP8 weights quantized
+  int replays = 0;            // steps whose forward and backward ran in a graph, in part at least
+  int optimizer_replays = 0;  // steps whose Adam did
   uint64_t weights_compared = 0;
   uint64_t gradients_compared = 0;
   bool nonzero_gradient = false;
@@ -72,7 +73,8 @@ class Monitor : public Observer {
     std::vector<int> accumulations;  // of each param in this step
     bool adam_ran = false;
     std::vector<uint32_t> stepped;  // by bucket: how many elements of its shard were stepped in this step
-    bool replayed = false;          // some op of this step ran in a graph
+    bool replayed = false;          // some op of this step that reads weights ran in a graph
+    bool optimizer_replayed = false;
     uint64_t norm = 0;
     uint64_t clip = 0;
     std::vector<StepTrace> traces;

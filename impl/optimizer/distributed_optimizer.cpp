@@ -84,22 +84,60 @@ void DistributedOptimizer::stage() {
 }
 
 bool DistributedOptimizer::step() {
+  if (graph_ == 0 && may_capture()) capture();
+  if (graph_ != 0) {
+    begin_next_step();
+    runtime_.launch_graph(streams_.compute, graph_);
+  } else {
+    if (!prepare_gradients()) return false;
+    begin_next_step();
+    update();
+  }
+  ++steps_since_reset_;
+  return true;
+}
+
+bool DistributedOptimizer::may_capture() const {
+  return options_.cuda_graph_warmup_steps && steps_since_reset_ >= *options_.cuda_graph_warmup_steps;
+}
+
+// What depends on the step's number stays outside, in memory that Adam reads.
+void DistributedOptimizer::capture() {
+  runtime_.begin_capture(streams_.compute);
+  prepare_gradients();
+  update();
+  graph_ = runtime_.end_capture(streams_.compute);
+}
+
+// All up to Adam; false if the step must be skipped.
+bool DistributedOptimizer::prepare_gradients() {
   for (const Shard& shard : shards_)
     runtime_.launch(streams_.compute, CopyReducedGradients{shard.reduced, shard.grads});
   if (options_.loss_scale && any_rank_found_nonfinite()) return false;
   compute_norm();
-  if (options_.grad_norm_skip_threshold && norm_is_over_threshold()) return false;
-  ++step_;
-  write_step_scalars();
-  for (const Adam& update : updates_) runtime_.launch(streams_.compute, update);
-  return true;
+  return !(options_.grad_norm_skip_threshold && norm_is_over_threshold());
 }
 
-void DistributedOptimizer::write_step_scalars() {
-  const double lr = learning_rate(options_.lr, options_.schedule, step_ - 1);
+void DistributedOptimizer::update() {
+  for (const Adam& adam : updates_) runtime_.launch(streams_.compute, adam);
+}
+
+void DistributedOptimizer::begin_next_step() {
+  const double lr = learning_rate(options_.lr, options_.schedule, step_);
+  ++step_;
   AdamStepScalars op = adam_step_scalars(lr, options_.beta1, options_.beta2, step_);
   op.target = step_scalars_;
   runtime_.launch(streams_.compute, op);
+}
+
+void DistributedOptimizer::drop_graph() {
+  if (graph_ != 0) runtime_.destroy_graph(graph_);
+  graph_ = 0;
+}
+
+void DistributedOptimizer::reset_graph() {
+  drop_graph();
+  steps_since_reset_ = 0;
 }
 
 bool DistributedOptimizer::any_rank_found_nonfinite() {

@@ -25,6 +25,9 @@ struct OptimizerOptions {
       {};  // by parameter: whether weight_decay applies to it; may be empty without one
   LrSchedule schedule = {};
   std::optional<double> grad_norm_skip_threshold = {};
+  // Capture a step as a graph after so many eager ones, and replay it from then on. Needs neither loss_scale
+  // nor grad_norm_skip_threshold, since both are answered on the host.
+  std::optional<int> cuda_graph_warmup_steps = {};
 };
 
 // One rank's part of one bucket.
@@ -57,13 +60,23 @@ class DistributedOptimizer {
   // norm, which all ranks share, is over grad_norm_skip_threshold or not finite.
   bool step();
 
+  // A graph freezes addresses: whoever moves memory that a step reads or writes drops it, and it is captured
+  // anew by the next step. Reset: as after construction.
+  void drop_graph();
+  void reset_graph();
+  GraphId graph() const { return graph_; }
+
   // State aside before a warmup, and back after it.
   void save();
   void restore();
 
  private:
   void add_updates(const Shard& shard);
-  void write_step_scalars();
+  bool may_capture() const;
+  void capture();
+  bool prepare_gradients();
+  void update();
+  void begin_next_step();
   bool any_rank_found_nonfinite();
   void compute_norm();
   bool norm_is_over_threshold();
@@ -83,6 +96,8 @@ class DistributedOptimizer {
   View<float> step_scalars_;
   EventId ready_ = 0;
   EventId reduced_ = 0;
+  GraphId graph_ = 0;
+  int steps_since_reset_ = 0;  // a warmup that is restored counts
   int step_ = 0;
   int saved_step_ = 0;
 };

@@ -401,6 +401,45 @@ TEST(DistributedOptimizer, SkipsOnEveryRankIfTheNormIsNotFinite) {
   }
 }
 
+// Replays take the steps that eager runs would: with another LR and bias correction each, after a restore,
+// and captured anew.
+TEST(DistributedOptimizer, AGraphFreezesNothingThatChanges) {
+  for (const int ranks : {1, 3}) {
+    OptimizerOptions options;
+    options.lr = 0.01;
+    options.schedule = {2, LrDecayStyle::linear, 9, 0.001};
+    options.weight_decay = 0.1;
+    options.decayed = {true, false, true, false, true, false};
+    options.cuda_graph_warmup_steps = 2;
+    Optimizers o({ranks, {1, std::nullopt}, options});
+    Expected expected(o.whole(&Shard::main), options);
+    int calls = 0, replayed = 0;
+    const auto step = [&] {
+      const std::vector<Values> gradients = gradients_of(static_cast<uint32_t>(++calls));
+      o.set_gradients(gradients);
+      ASSERT_TRUE(o.step());
+      expected.step(gradients);
+      expected.expect_equal(o);
+      replayed += o.optimizer(0).graph() != 0 ? 1 : 0;
+    };
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 1) << "captured in the third step";
+    o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+    const Expected saved = expected;
+    for (int i = 0; i < 2; ++i) step();
+    o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+    expected = saved;
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 6);
+    o.run([](DistributedOptimizer& optimizer) { optimizer.drop_graph(); });
+    step();
+    EXPECT_EQ(replayed, 7) << "at once";
+    o.run([](DistributedOptimizer& optimizer) { optimizer.reset_graph(); });
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 8) << "after two eager steps";
+  }
+}
+
 // An overflow that only the division by a small loss scale makes counts too.
 TEST(DistributedOptimizer, SkipsWhenUnscalingOverflows) {
   OptimizerOptions options;

@@ -66,6 +66,7 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Asse
   options.schedule = {flags.lr_warmup_steps, flags.lr_decay_style, flags.lr_decay_steps.value_or(0),
                       flags.min_lr};
   options.grad_norm_skip_threshold = flags.grad_norm_skip_threshold;
+  if (flags.optimizer_cuda_graph) options.cuda_graph_warmup_steps = flags.cuda_graph_warmup_steps;
   for (const ParamInfo& info : params) options.decayed.push_back(is_matrix(info));
   optimizer = std::make_unique<DistributedOptimizer>(runtime, streams, buffers, std::move(options));
   model = std::make_unique<Model>(runtime, config, bindings());

@@ -74,6 +74,15 @@ const FlagRule kRules[] = {
      [](const Flags& f) { return f.min_lr > f.lr; }},
     {{{"lr", "weight_decay"}, "a step that takes more than the whole weight away makes weights grow"},
      [](const Flags& f) { return f.lr * f.weight_decay > 1.0; }},
+    {{{"optimizer_cuda_graph", "cuda_graph_impl"},
+      "the optimizer's graph needs an implementation that captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.cuda_graph_impl == CudaGraphImpl::none; }},
+    {{{"optimizer_cuda_graph", "loss_scale"},
+      "found-inf is read on the host in the middle of what the optimizer's graph captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.loss_scale; }},
+    {{{"optimizer_cuda_graph", "grad_norm_skip_threshold"},
+      "the norm is read on the host in the middle of what the optimizer's graph captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.grad_norm_skip_threshold; }},
 };
 
 }  // namespace

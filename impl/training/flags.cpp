@@ -142,6 +142,7 @@ constexpr FlagInfo kTable[] = {
     real<&F::min_lr>("min_lr", 0, 10, "where the learning rate stops falling"),
     real<&F::grad_norm_skip_threshold>("grad_norm_skip_threshold", 1e6, 1e30,
                                        "skip steps with a larger gradient norm, or one that is not finite"),
+    toggle<&F::optimizer_cuda_graph>("optimizer_cuda_graph", "capture the optimizer step as a graph too"),
     choice<&F::schedule>("schedule", kSchedules, "order in which runnable ops run"),
     whole<&F::schedule_seed>("schedule_seed", 0, kMostSeed, "seed of schedules random and pct"),
 };

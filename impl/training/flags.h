@@ -66,6 +66,7 @@ struct Flags {
   std::optional<int> lr_decay_steps;  // warmup included
   double min_lr = 0.0;
   std::optional<double> grad_norm_skip_threshold;
+  bool optimizer_cuda_graph = false;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
 

@@ -66,6 +66,7 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "lr_decay_steps unset | unset, or 1 to 1000000\n"
             "min_lr 0 | 0 to 10\n"
             "grad_norm_skip_threshold unset | unset, or 1e+06 to 1e+30\n"
+            "optimizer_cuda_graph false | false or true\n"
             "schedule fifo | fifo, reverse, random or pct\n"
             "schedule_seed 0 | 0 to 2^64-1\n");
 }
@@ -181,6 +182,13 @@ const RuleCase kRuleCases[] = {
      {"lr_warmup_steps", "9"}},
     {{{"lr_decay_style", "linear"}, {"lr_decay_steps", "10"}, {"min_lr", "0.01"}}, {"lr", "0.01"}},
     {{{"lr", "10"}, {"weight_decay", "0.2"}}, {"weight_decay", "0.1"}},
+    {{{"optimizer_cuda_graph", "true"}}, {"cuda_graph_impl", "full_iteration"}},
+    {{{"optimizer_cuda_graph", "true"}, {"cuda_graph_impl", "full_iteration"}, {"loss_scale", "8"}},
+     {"loss_scale", "unset"}},
+    {{{"optimizer_cuda_graph", "true"},
+      {"cuda_graph_impl", "full_iteration"},
+      {"grad_norm_skip_threshold", "1e6"}},
+     {"grad_norm_skip_threshold", "unset"}},
 };
 
 bool reports(const Flags& flags, const FlagConflict& conflict) {
