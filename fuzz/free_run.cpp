@@ -25,7 +25,8 @@ float FreeRun::step() {
     }
   }
   ++batch_;
-  return trainer_.step(batches, static_cast<float>(flags_.lr)).loss;
+  const double lr = reference::learning_rate(reference_lr_schedule(flags_), trainer_.steps_taken());
+  return trainer_.step(batches, static_cast<float>(lr)).loss;
 }
 
 }  // namespace gatherfuzz

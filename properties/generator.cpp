@@ -23,8 +23,8 @@ class ActionWriter {
     // With only the check to meet it, an injection ends the run.
     const bool refusal =
         flags.check_for_nan_in_grad && flip(choices, kDeliberateRefusalPercent, "deliberate refusal");
-    may_inject_grad_ = refusal || (flags.loss_scale && !flags.check_for_nan_in_grad);
-    may_inject_shard_ = flags.loss_scale.has_value();
+    may_inject_grad_ = refusal || (skips_nonfinite(flags) && !flags.check_for_nan_in_grad);
+    may_inject_shard_ = skips_nonfinite(flags);
   }
 
   std::vector<Action> write() {

@@ -1,4 +1,5 @@
 // Flag sets: drawn group by group, then repaired.
+#include <algorithm>
 #include <cassert>
 
 #include "properties/generator.h"
@@ -73,6 +74,25 @@ void draw_numbers(Choices& c, Flags& f) {
   f.adam_eps = pick<double>(c, {{1e-8, 90}, {1e-5, 10}}, "adam_eps");
 }
 
+void draw_optimizer(Choices& c, Flags& f) {
+  if (!flip(c, 100 - kSwarmPercent, "swarm: optimizer")) return;
+  f.weight_decay = pick<double>(c, {{0.1, 50}, {0.0, 30}, {0.01, 10}, {1.0, 10}}, "weight_decay");
+  if (flip(c, 50, "lr_warmup_steps")) f.lr_warmup_steps = pick_between(c, 1, 6, "lr_warmup_steps");
+  f.lr_decay_style = pick<LrDecayStyle>(
+      c, {{LrDecayStyle::constant, 40}, {LrDecayStyle::cosine, 40}, {LrDecayStyle::linear, 20}},
+      "lr_decay_style");
+  if (f.lr_decay_style == LrDecayStyle::constant) return;
+  f.lr_decay_steps = f.lr_warmup_steps + pick_between(c, 1, 20, "lr_decay_steps");
+  if (flip(c, 50, "min_lr")) f.min_lr = f.lr / 10;
+}
+
+// Far above any finite norm, so that what is skipped can be planned.
+void draw_skips(Choices& c, Flags& f) {
+  if (!flip(c, 15, "grad_norm_skip_threshold")) return;
+  f.grad_norm_skip_threshold =
+      pick<double>(c, {{1e6, 60}, {1e9, 30}, {1e30, 10}}, "grad_norm_skip_threshold");
+}
+
 // micro_batch_size and seq_length together: 32 tokens are the least that MXFP8 takes.
 void draw_tokens(Choices& c, Flags& f) {
   static constexpr int kTokens[][2] = {{1, 32}, {2, 16}, {4, 8}, {1, 64}, {3, 5}, {1, 8}};
@@ -101,6 +121,22 @@ void draw_schedule(Choices& c, Flags& f) {
       "schedule");
   const bool seeded = f.schedule == Schedule::random || f.schedule == Schedule::pct;
   if (seeded) f.schedule_seed = c.below(1000, "schedule_seed");
+}
+
+void repair_lr_schedule(Flags& f) {
+  if (f.lr_decay_style == LrDecayStyle::constant) {
+    f.lr_decay_steps.reset();
+    f.min_lr = 0.0;
+    return;
+  }
+  f.lr_decay_steps = f.lr_decay_steps.value_or(20);
+  f.lr_warmup_steps = std::min(f.lr_warmup_steps, *f.lr_decay_steps - 1);
+  f.min_lr = std::min(f.min_lr, f.lr);
+}
+
+// Nothing of it may need an answer on the host.
+bool may_capture_optimizer(const Flags& f) {
+  return f.cuda_graph_impl != CudaGraphImpl::none && !skips_nonfinite(f);
 }
 
 int up_to_multiple(int value) {
@@ -137,6 +173,9 @@ void repair_flags(Flags& f) {
   if (f.cuda_graph_impl == CudaGraphImpl::local) f.cuda_graph_scope = CudaGraphScope::full_iteration;
   if (f.cuda_graph_impl == CudaGraphImpl::full_iteration) f.cuda_graph_scope = CudaGraphScope::empty;
   f.check_for_nan_in_grad &= !captures_full_iteration(f);
+  f.optimizer_cuda_graph &= may_capture_optimizer(f);
+  repair_lr_schedule(f);
+  if (f.lr * f.weight_decay > 1.0) f.weight_decay = 0.0;
   repair_shape(f);
   assert(validate(f).empty());
 }
@@ -150,6 +189,9 @@ Flags generate_flags(Choices& choices) {
   draw_numbers(choices, flags);
   draw_shape(choices, flags);
   draw_schedule(choices, flags);
+  draw_optimizer(choices, flags);
+  draw_skips(choices, flags);
+  if (may_capture_optimizer(flags)) flags.optimizer_cuda_graph = flip(choices, 30, "optimizer_cuda_graph");
   repair_flags(flags);
   return flags;
 }

@@ -47,7 +47,9 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
     : Monitor(world, program, plan, judging),
       dataset_(dataset),
       shape_(reference_shape(program.flags)),
+      params_(reference::param_shapes(shape_)),
       settings_(reference_settings(program.flags)),
+      lr_schedule_(reference_lr_schedule(program.flags)),
       model_(shape_, settings_.precision, settings_.scale_rounding),
       local_(static_cast<std::size_t>(world.ranks())),
       shares_(plan.steps.size()) {}
@@ -435,14 +437,15 @@ bool HostMonitor::is_zero_gradient(int r, const Operand& operand) {
 void HostMonitor::take_step(int step) {
   Version next = version(latest_);
   const float coefficient = reference::clip_coefficient(common(step).norm, settings_.clip_grad);
-  ++next.adam_steps;
+  const double lr = reference::learning_rate(lr_schedule_, next.adam_steps++);
   for (uint32_t p = 0; p < next.main.size(); ++p) {
     const std::vector<float>* g = reduced(step, p);
     if (g == nullptr) continue;  // reported where the gradient was consumed
     std::vector<float> grad = *g;
     reference::unscale(grad, settings_.loss_scale);
-    reference::adam(settings_.adam, {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
-                    static_cast<float>(program_.flags.lr), next.adam_steps);
+    reference::adam(reference::settings_for(params_[p], settings_.adam),
+                    {next.main[p], next.exp_avg[p], next.exp_avg_sq[p]}, grad, coefficient,
+                    static_cast<float>(lr), next.adam_steps);
   }
   versions_.emplace(++latest_, std::move(next));
   prune();

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "properties/monitor.h"
+#include "reference/lr_schedule.h"
 #include "reference/trainer.h"
 
 namespace gatherfuzz {
@@ -87,7 +88,9 @@ class HostMonitor : public Monitor {
 
   const Dataset& dataset_;
   reference::Shape shape_;
+  std::vector<reference::ParamShape> params_;
   reference::TrainSettings settings_;
+  reference::LrSchedule lr_schedule_;
   reference::Model model_;
   std::map<int, Version> versions_;  // the latest few, and the one that a warmup saved
   int latest_ = 0;

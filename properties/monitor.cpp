@@ -69,7 +69,10 @@ void Monitor::settle_found() {
 void Monitor::before(const OpRef& op) {
   RankState& state = rank(op.rank);
   if (state.step_ops == nullptr || world_.stopped()) return;
-  state.replayed = state.replayed || op.graph != 0;
+  if (op.graph != 0) {
+    state.replayed = state.replayed || op.type->reads_weights;
+    state.optimizer_replayed = state.optimizer_replayed || is<Adam>(op);
+  }
   if (judging_ == Judging::none) return;
   judge_before(op);
   settle();
@@ -136,14 +139,24 @@ void Monitor::adam_before(const OpRef& op) {
            "a gradient that is not finite must make every rank skip the step, but this rank takes it");
     return;
   }
-  const uint16_t tag = as<Adam>(op).main.tag;
-  if (state.stepped[tag - 1u])
+  const Operand& main = as<Adam>(op).main;
+  const uint16_t tag = main.tag;
+  const Shard& shard = shard_of(op.rank, tag);
+  uint32_t& stepped = state.stepped[tag - 1u];
+  stepped += main.count();
+  if (stepped > shard.main.count())
     report(FailureClass::ownership, op.rank, op.type->name, "bucket",
            "this rank's shard of bucket " + std::to_string(tag - 1) + " is stepped twice in one iteration");
-  state.stepped[tag - 1u] = true;
-  for (const ShardPiece& piece : shard_of(op.rank, tag).pieces)
-    owned_[piece.param] +=
-        position(piece.param, piece.in_param + piece.count) - position(piece.param, piece.in_param);
+  // The part of each piece that the op steps.
+  const uint32_t begin = (main.begin - shard.main.begin) / static_cast<uint32_t>(sizeof(float));
+  const uint32_t end = begin + main.count();
+  for (const ShardPiece& piece : shard.pieces) {
+    const uint32_t first = std::max(begin, piece.in_shard),
+                   last = std::min(end, piece.in_shard + piece.count);
+    if (first >= last) continue;
+    const uint32_t in_param = piece.in_param - piece.in_shard;  // modulo 2^32, as are the sums below
+    owned_[piece.param] += position(piece.param, in_param + last) - position(piece.param, in_param + first);
+  }
 }
 
 void Monitor::mark(int r, const Mark& mark) {
@@ -177,8 +190,8 @@ void Monitor::step_begin(int r, int step) {
   state.step = step;
   state.in_step = true;
   state.adam_ran = false;
-  state.replayed = false;
-  state.stepped.assign(state.step_ops->parts().optimizer->shards().size(), false);
+  state.replayed = state.optimizer_replayed = false;
+  state.stepped.assign(state.step_ops->parts().optimizer->shards().size(), 0);
   state.now = {};
   std::fill(state.accumulations.begin(), state.accumulations.end(), 0);
 }
@@ -193,6 +206,7 @@ void Monitor::step_end(int r) {
   trace.main_params = main_fingerprint(r);
   state.traces.push_back(trace);
   if (r == 0 && state.replayed) ++happened_.replays;
+  if (r == 0 && state.optimizer_replayed) ++happened_.optimizer_replays;
   state.in_step = false;
   if (judging_ == Judging::none || ++ended_[static_cast<std::size_t>(state.step)] < world_.ranks()) return;
   if (!step.skipped) check_ownership(r);

@@ -37,10 +37,11 @@ std::optional<TraceDifference> difference(const StepTrace& a, const StepTrace& b
 
 // How often the things happened that a program implies.
 struct Happened {
-  int steps = 0;    // Adam on a rank
-  int gathers = 0;  // all-gathers of a bucket
-  int casts = 0;    // MXFP8 weights quantized
-  int replays = 0;  // steps that ran in a graph, in part at least
+  int steps = 0;              // Adam on a rank
+  int gathers = 0;            // all-gathers of a bucket
+  int casts = 0;              // MXFP8 weights quantized
+  int replays = 0;            // steps whose forward and backward ran in a graph, in part at least
+  int optimizer_replays = 0;  // steps whose Adam did
   uint64_t weights_compared = 0;
   uint64_t gradients_compared = 0;
   bool nonzero_gradient = false;
@@ -84,9 +85,10 @@ class Monitor : public Observer {
     int transitions = 0;             // of the main params that this rank has passed
     std::vector<int> accumulations;  // of each param in this step
     bool adam_ran = false;
-    std::vector<bool> stepped;  // by bucket: its shard was stepped in this step
-    bool replayed = false;      // some op of this step ran in a graph
-    StepTrace now;              // norm and coefficient of this step, so far
+    std::vector<uint32_t> stepped;  // by bucket: how many elements of its shard were stepped in this step
+    bool replayed = false;          // some op of this step that reads weights ran in a graph
+    bool optimizer_replayed = false;
+    StepTrace now;  // norm and coefficient of this step, so far
     std::vector<StepTrace> traces;
   };
 

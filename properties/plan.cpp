@@ -73,7 +73,7 @@ class Walk {
 
   void drop_graph(bool counter) {
     graph_ = false;
-    if (counter) calls_ = 0;
+    if (counter) calls_ = optimizer_steps_ = 0;
   }
 
   // forward_backward: what it finds decides whether it captures.
@@ -91,14 +91,19 @@ class Walk {
     s.batch = batch_++;
     s.microbatches = microbatches_;
     s.injections.swap(injections_);
-    s.skipped = s.injected() && flags_.loss_scale;
+    s.skipped = s.injected() && skips_nonfinite(flags_);
     call();
     s.hooks = hooks_;
     s.replays = graph_;
     s.gathers = flags_.overlap_param_gather && (graph_ ? graph_gathers_ : hooks_);
-    if (!s.skipped) hooks_ = true;
+    s.optimizer_replays = flags_.optimizer_cuda_graph && optimizer_steps_ >= flags_.cuda_graph_warmup_steps;
+    if (!s.skipped) {
+      hooks_ = true;
+      ++optimizer_steps_;
+    }
     plan_.taken_steps += s.skipped ? 0 : 1;
     plan_.replays += s.replays ? 1 : 0;
+    plan_.optimizer_replays += s.optimizer_replays ? 1 : 0;
     plan_.gathering_steps += s.gathers ? 1 : 0;
     plan_.steps.push_back(s);
   }
@@ -109,6 +114,7 @@ class Walk {
   uint32_t batch_ = 0;
   bool hooks_ = true;
   int calls_ = 0;
+  int optimizer_steps_ = 0;  // taken since graphs were reset
   bool graph_ = false;
   bool graph_gathers_ = false;
   std::vector<PlannedInjection> injections_;  // pending

@@ -20,10 +20,11 @@ struct PlannedStep {
   uint32_t batch = 0;
   int microbatches = 1;
   std::vector<PlannedInjection> injections;  // at most one a rank
-  bool skipped = false;                      // with a loss scale, an injection makes every rank skip
+  bool skipped = false;                      // an injection makes every rank skip (skips_nonfinite)
   bool hooks = true;                         // on when the step begins
   bool replays = false;                      // forward and backward run as a replay of a captured graph
   bool gathers = false;                      // the work contains the all-gather
+  bool optimizer_replays = false;            // the optimizer step runs as a replay of a captured graph
 
   bool injected() const { return !injections.empty(); }
   // Whether this rank's own gradients hold an infinity.
@@ -34,6 +35,7 @@ struct Plan {
   std::vector<PlannedStep> steps;
   int taken_steps = 0;
   int replays = 0;
+  int optimizer_replays = 0;
   int gathering_steps = 0;
   int evaluations = 0;  // forward passes
   int rerun_microbatches = 0;

@@ -25,8 +25,9 @@ std::string injection_problem(const Action& action, const Flags& flags) {
            std::to_string(flags.data_parallel_size);
   }
   const bool noticed =
-      flags.loss_scale || (action.where == InjectionPlace::grad && flags.check_for_nan_in_grad);
-  return noticed ? "" : "needs loss_scale, or with where=grad check_for_nan_in_grad";
+      skips_nonfinite(flags) || (action.where == InjectionPlace::grad && flags.check_for_nan_in_grad);
+  return noticed ? ""
+                 : "needs loss_scale or grad_norm_skip_threshold, or with where=grad check_for_nan_in_grad";
 }
 
 std::optional<Refusal> refusal_of_actions(const Program& program) {

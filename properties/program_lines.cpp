@@ -58,7 +58,7 @@ constexpr ActionInfo kActions[] = {
     {ActionKind::skip_iteration, "skip_iteration", {}, "the next batch is consumed, nothing else happens"},
     {ActionKind::set_microbatches, "set_microbatches", kMicrobatches,
      "the next iterations have N microbatches; a graph of another count is captured again"},
-    {ActionKind::reset_graph, "reset_graph", {}, "the graph is dropped and the call counter is 0 again"},
+    {ActionKind::reset_graph, "reset_graph", {}, "the graphs are dropped and their counters are 0 again"},
     {ActionKind::check_weight_hashes,
      "check_weight_hashes",
      {},

@@ -187,13 +187,16 @@ TEST(RefusalBeforeRun, NamesReasonAndPlace) {
 
 TEST(RefusalBeforeRun, InjectionsNeedSomebodyWhoLooks) {
   const std::string unseen =
-      "flags | action 1, inject_nonfinite rank=0 where=shard: needs loss_scale, or with where=grad "
-      "check_for_nan_in_grad";
+      "flags | action 1, inject_nonfinite rank=0 where=shard: needs loss_scale or grad_norm_skip_threshold, "
+      "or with "
+      "where=grad check_for_nan_in_grad";
   EXPECT_EQ(refusal_text("inject_nonfinite rank=0 where=shard\n"), unseen);
   EXPECT_EQ(refusal_text("set check_for_nan_in_grad true\ninject_nonfinite rank=0 where=shard\n"), unseen);
   EXPECT_NE(refusal_text("inject_nonfinite rank=0\n"), "");
   EXPECT_EQ(refusal_text("set check_for_nan_in_grad true\ninject_nonfinite rank=0\n"), "");
   EXPECT_EQ(refusal_text("set loss_scale 1024\ninject_nonfinite rank=0 where=shard\n"), "");
+  EXPECT_EQ(refusal_text("set grad_norm_skip_threshold 1e+06\ninject_nonfinite rank=0 where=shard\n"), "");
+  EXPECT_EQ(refusal_text("set grad_norm_skip_threshold 1e+06\ninject_nonfinite rank=0\n"), "");
   EXPECT_EQ(refusal_text("set loss_scale 1024\ninject_nonfinite rank=1\n"),
             "flags | action 1, inject_nonfinite rank=1: rank 1 needs a data_parallel_size of more than 1");
   EXPECT_EQ(refusal_text("set loss_scale 1024\nset data_parallel_size 2\ninject_nonfinite rank=1\n"), "");

@@ -19,6 +19,18 @@ reference::Precision precision_of(Recipe recipe) {
   return reference::Precision::fp32;
 }
 
+reference::LrDecayStyle decay_style_of(LrDecayStyle style) {
+  switch (style) {
+    case LrDecayStyle::constant:
+      return reference::LrDecayStyle::constant;
+    case LrDecayStyle::linear:
+      return reference::LrDecayStyle::linear;
+    case LrDecayStyle::cosine:
+      return reference::LrDecayStyle::cosine;
+  }
+  return reference::LrDecayStyle::constant;
+}
+
 }  // namespace
 
 reference::Shape reference_shape(const Flags& f) {
@@ -35,9 +47,16 @@ reference::TrainSettings reference_settings(const Flags& f) {
       reduces_in_fp32(f) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
   settings.average_in_collective = f.average_in_collective;
   if (f.loss_scale) settings.loss_scale = static_cast<float>(*f.loss_scale);
+  if (f.grad_norm_skip_threshold)
+    settings.grad_norm_skip_threshold = static_cast<float>(*f.grad_norm_skip_threshold);
   settings.clip_grad = static_cast<float>(f.clip_grad);
-  settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps)};
+  settings.adam = {f.adam_beta1, f.adam_beta2, static_cast<float>(f.adam_eps),
+                   static_cast<float>(f.weight_decay)};
   return settings;
+}
+
+reference::LrSchedule reference_lr_schedule(const Flags& f) {
+  return {f.lr, f.lr_warmup_steps, decay_style_of(f.lr_decay_style), f.lr_decay_steps.value_or(0), f.min_lr};
 }
 
 std::vector<std::vector<float>> initial_main_params(const Flags& f) {

@@ -67,6 +67,8 @@ std::string missing(const Program& program, const Plan& plan, const Happened& h)
   const Flags& f = program.flags;
   if (h.steps == 0) return "no optimizer step was taken";
   if (h.replays < plan.replays) return "a step that should replay a captured graph did not";
+  if (h.optimizer_replays < plan.optimizer_replays)
+    return "an optimizer step that should replay a captured graph did not";
   if (f.data_parallel_size > 1 && h.gathers == 0) return "no parameter was gathered";
   if (model_is_mxfp8_gather(f) && h.casts == 0) return "no MXFP8 weight was quantized";
   if (!h.nonzero_gradient) return "every gradient was zero";

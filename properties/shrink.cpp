@@ -71,6 +71,34 @@ void without_pairs(const Program& program, Candidates& candidates) {
   }
 }
 
+// Both leave the hooks off: where a loop's end is what matters, the begin of a loop in its place may do.
+void with_end_as_start(const Program& program, Candidates& candidates) {
+  for (size_t start = 0; start < program.actions.size(); ++start) {
+    if (program.actions[start].kind != ActionKind::start_loop) continue;
+    for (size_t end = start + 1; end < program.actions.size(); ++end) {
+      if (program.actions[end].kind != ActionKind::end_loop) continue;
+      candidates.offer([&](Program& p) {
+        p.actions[end] = Action{};
+        p.actions[end].kind = ActionKind::start_loop;
+        p.actions.erase(p.actions.begin() + static_cast<std::ptrdiff_t>(start));
+      });
+      break;
+    }
+  }
+}
+
+// Both call forward_backward: where the number of calls is what matters, one step more may do.
+void with_reruns_as_steps(const Program& program, Candidates& candidates) {
+  for (size_t i = 1; i < program.actions.size(); ++i) {
+    if (program.actions[i].kind != ActionKind::rerun_forward_backward) continue;
+    if (program.actions[i - 1].kind != ActionKind::train) continue;
+    candidates.offer([&](Program& p) {
+      ++p.actions[i - 1].count;
+      p.actions.erase(p.actions.begin() + static_cast<std::ptrdiff_t>(i));
+    });
+  }
+}
+
 // `train 1`, `train 1` is `train 2`.
 void with_neighbours_joined(const Program& program, Candidates& candidates) {
   for (size_t i = 1; i < program.actions.size(); ++i) {
@@ -172,6 +200,8 @@ std::vector<Program> simpler(const Program& program) {
   with_smaller_counts(program, candidates);
   with_smaller_sizes(program, candidates);
   without_pairs(program, candidates);
+  with_end_as_start(program, candidates);
+  with_reruns_as_steps(program, candidates);
   with_default_flag_pairs(program, candidates);
   with_default_arguments(program, candidates);
   return candidates.take();

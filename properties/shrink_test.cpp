@@ -35,6 +35,18 @@ TEST(Shrink, FaultAndExpectationStay) {
   EXPECT_EQ(shrunk.program.flags, Flags{});
 }
 
+// What a deletion alone does not come to.
+TEST(Shrink, ActionsThatDoTheSameTakeEachOthersPlace) {
+  const auto offers = [](const std::string& actions, const std::string& simpler_actions) {
+    const Program wanted = small_program("bf16", simpler_actions);
+    for (const Program& candidate : simpler(small_program("bf16", actions)))
+      if (candidate == wanted) return true;
+    return false;
+  };
+  EXPECT_TRUE(offers("start_loop\ntrain 2\nend_loop\ntrain 1\n", "train 2\nstart_loop\ntrain 1\n"));
+  EXPECT_TRUE(offers("train 2\nrerun_forward_backward\ntrain 1\n", "train 3\ntrain 1\n"));
+}
+
 TEST(Shrink, NothingThatPassesIsTaken) {
   const Program program = without_comments(drawn(3));
   const Shrunk shrunk = shrink(program, [](const Program&) { return false; });

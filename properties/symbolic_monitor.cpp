@@ -6,6 +6,7 @@
 #include "impl/kernels/grad_norm.h"
 #include "impl/kernels/main_params.h"
 #include "impl/kernels/quantize_weight.h"
+#include "properties/reference_settings.h"
 
 namespace gatherfuzz {
 
@@ -36,12 +37,15 @@ Term TermAlgebra::norm(Term squares) const {
 Term TermAlgebra::clip(Term norm, float limit) const {
   return clip_term(norm, limit);
 }
-AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step) const {
+AdamTerms TermAlgebra::adam(const AdamTerms& before, Term grad, Term coefficient, int step,
+                            float weight_decay) const {
   if (step != scalars_step) {
-    scalars_term = adam_scalars_term(adam_scalars(lr, beta1, beta2, eps, step));
+    const double lr = reference::learning_rate(schedule, step - 1);
+    scalars_term = adam_scalars_term(adam_constants(beta1, beta2, eps),
+                                     adam_step_scalars_term(adam_step_scalars(lr, beta1, beta2, step)));
     scalars_step = step;
   }
-  return adam_terms(before, grad, coefficient, scalars_term);
+  return adam_terms(before, grad, coefficient, scalars_term, weight_decay);
 }
 
 SymbolicMonitor::SymbolicMonitor(World& world, const Program& program, const Plan& plan, Judging judging)
@@ -64,9 +68,11 @@ SymbolicMonitor::Dataflow& SymbolicMonitor::flow() {
     elements.push_back(element_count(p));
     initial.push_back({initial_main_term(f.seed, p), kZeroTerm, kZeroTerm});
   }
-  flow_.emplace(TermAlgebra{f.lr, f.adam_beta1, f.adam_beta2, f.adam_eps},
-                reference::DataflowRules{world_.ranks(), f.loss_scale, f.clip_grad}, std::move(elements),
-                std::move(initial));
+  reference::DataflowRules rules{world_.ranks(), f.loss_scale, f.clip_grad};
+  for (const reference::ParamShape& param : reference::param_shapes(reference_shape(f)))
+    rules.weight_decay.push_back(reference::settings_for(param, reference_settings(f).adam).weight_decay);
+  flow_.emplace(TermAlgebra{reference_lr_schedule(f), f.adam_beta1, f.adam_beta2, f.adam_eps},
+                std::move(rules), std::move(elements), std::move(initial));
   return *flow_;
 }
 

@@ -7,6 +7,7 @@
 #include "impl/kernels/adam.h"
 #include "properties/monitor.h"
 #include "reference/dataflow.h"
+#include "reference/lr_schedule.h"
 
 namespace gatherfuzz {
 
@@ -15,7 +16,8 @@ struct TermAlgebra {
   using Value = Term;
   using State = AdamTerms;
 
-  double lr, beta1, beta2, eps;
+  reference::LrSchedule schedule;
+  double beta1, beta2, eps;
 
   Term zero() const { return kZeroTerm; }
   Term add(Term a, Term b) const { return a + b; }
@@ -23,7 +25,7 @@ struct TermAlgebra {
   Term squares(Term a, uint32_t elements) const;
   Term norm(Term squares) const;
   Term clip(Term norm, float limit) const;
-  State adam(const State& before, Term grad, Term coefficient, int step) const;
+  State adam(const State& before, Term grad, Term coefficient, int step, float weight_decay) const;
 
   // Of the step asked for last: a step asks for all params.
   mutable Term scalars_term = 0;

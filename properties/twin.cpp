@@ -62,6 +62,7 @@ void change(Program& p, TwinKind kind, bool numbers) {
       break;
     case TwinKind::eager:
       f.cuda_graph_impl = CudaGraphImpl::none;
+      f.optimizer_cuda_graph = false;
       break;
     case TwinKind::without_evaluation:
       remove_evaluation(p);
@@ -116,7 +117,8 @@ std::string twin_text(const Twin& twin) {
 }
 
 std::optional<Twin> make_twin(const Program& program, const Plan& plan, TwinKind kind, bool numbers) {
-  if (kind == TwinKind::none || (kind == TwinKind::eager && plan.replays == 0)) return std::nullopt;
+  const bool eager = plan.replays == 0 && plan.optimizer_replays == 0;
+  if (kind == TwinKind::none || (kind == TwinKind::eager && eager)) return std::nullopt;
   Twin twin;
   twin.kind = kind;
   twin.failure = twin_table()[static_cast<size_t>(kind)].failure;

@@ -5,8 +5,8 @@
 // Algebra gives the value type and the operations on it:
 //   Value zero(); Value add(Value, Value); Value scale(Value, float); Value squares(Value, elements);
 //   Value norm(Value squares); Value clip(Value norm, float limit);
-//   State adam(State before, Value grad, Value coefficient, int step); State {Value main, exp_avg,
-//   exp_avg_sq}
+//   State adam(State before, Value grad, Value coefficient, int step, float weight_decay);
+//   State {Value main, exp_avg, exp_avg_sq}
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct DataflowRules {
   int ranks = 1;
   std::optional<double> loss_scale;
   double clip_grad = 1.0;
+  std::vector<float> weight_decay = {};  // by param
 };
 
 // The contributions to one parameter's gradient in one step: one of each rank and microbatch.
@@ -70,7 +71,7 @@ class Dataflow {
     const int step = steps_taken_.back() + 1;
     std::vector<State> next = versions_.back();
     for (std::size_t p = 0; p < grads.size(); ++p)
-      next[p] = algebra_.adam(next[p], grads[p], coefficient, step);
+      next[p] = algebra_.adam(next[p], grads[p], coefficient, step, rules_.weight_decay[p]);
     versions_.push_back(std::move(next));
     steps_taken_.push_back(step);
   }

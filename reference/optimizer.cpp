@@ -69,6 +69,11 @@ float clip_coefficient(float norm, float clip_grad) {
   return std::min(1.0f, clip_grad / (norm + 1e-6f));
 }
 
+AdamSettings settings_for(const ParamShape& param, AdamSettings settings) {
+  if (param.rows == 1) settings.weight_decay = 0.0f;
+  return settings;
+}
+
 GATHERFUZZ_REFERENCE_CLONES void adam(const AdamSettings& settings, const AdamState& state,
                                       std::span<const float> gradient, float coefficient, float lr,
                                       int step) {
@@ -84,8 +89,9 @@ GATHERFUZZ_REFERENCE_CLONES void adam(const AdamSettings& settings, const AdamSt
     const float v = beta2 * state.moment2[i] + (rest2 * g) * g;
     state.moment1[i] = m;
     state.moment2[i] = v;
-    state.main[i] =
-        state.main[i] - lr * ((m / correction1) / (std::sqrt(v / correction2) + settings.epsilon));
+    float direction = (m / correction1) / (std::sqrt(v / correction2) + settings.epsilon);
+    if (settings.weight_decay > 0.0f) direction += settings.weight_decay * state.main[i];
+    state.main[i] = state.main[i] - lr * direction;
   }
 }
 

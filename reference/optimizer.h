@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "reference/shape.h"
+
 namespace gatherfuzz::reference {
 
 enum class GradPrecision { fp32, bf16 };
@@ -42,11 +44,15 @@ float clip_coefficient(float norm, float clip_grad);
 struct AdamSettings {
   double beta1 = 0.9, beta2 = 0.95;  // rounded to FP32 where they multiply; 1 - beta is rounded from these
   float epsilon = 1e-8f;
+  float weight_decay = 0.0f;
 };
+// The settings for one parameter: norm weights are not decayed.
+AdamSettings settings_for(const ParamShape& param, AdamSettings settings);
 struct AdamState {
   std::span<float> main, moment1, moment2;
 };
-// step counts from 1. Every operation is a correctly rounded FP32 one, so the bits are defined.
+// Decoupled weight decay: the step moves main by -lr * (Adam's direction + weight_decay * main), with main as
+// it was. step counts from 1. Every operation is a correctly rounded FP32 one, so the bits are defined.
 void adam(const AdamSettings& settings, const AdamState& state, std::span<const float> gradient,
           float coefficient, float lr, int step);
 

@@ -46,6 +46,47 @@ TEST(Adam, FirstStepBitsByHand) {
   EXPECT_EQ(main[0], 0.875f);   // 1 - 0.125 * (1 / 0.5) / sqrt(1 / 0.25)
 }
 
+// Without a gradient only the decay is left: main_n = main_0 * (1 - lr * weight_decay)^n.
+TEST(Adam, DecayAloneIsGeometric) {
+  AdamSettings settings;
+  settings.weight_decay = 0.25f;
+  std::vector<float> main = {0.75f, -2.0f, 0.0f}, moment1(3), moment2(3);
+  const std::vector<float> first = main, gradient(3);
+  for (int step = 1; step <= 20; ++step) {
+    adam(settings, {main, moment1, moment2}, gradient, 1.0f, 0.125f, step);
+    for (std::size_t i = 0; i < main.size(); ++i) {
+      const double exact = static_cast<double>(first[i]) * std::pow(1.0 - 0.25 * 0.125, step);
+      ASSERT_NEAR(static_cast<double>(main[i]), exact, std::fabs(exact) * step * 0x1p-23) << step;
+    }
+  }
+  EXPECT_EQ(main[2], 0.0f);
+  EXPECT_LT(main[0], 0.5f);
+}
+
+// The decay moves main by lr * weight_decay * main more, with main as it was, and leaves the moments alone.
+TEST(Adam, DecayIsDecoupled) {
+  const std::vector<float> gradient = {4.0f};
+  std::vector<float> main = {1.0f}, moment1 = {0.0f}, moment2 = {0.0f};
+  adam({0.5f, 0.75f, 0.0f, 0.5f}, {main, moment1, moment2}, gradient, 0.5f, 0.125f, 1);
+  EXPECT_EQ(moment1[0], 1.0f);
+  EXPECT_EQ(moment2[0], 1.0f);
+  EXPECT_EQ(main[0], 0.8125f);  // 1 - 0.125 * (1 + 0.5 * 1)
+}
+
+TEST(Adam, OnlyMatricesDecay) {
+  AdamSettings settings;
+  settings.weight_decay = 0.1f;
+  std::size_t norms = 0, matrices = 0;
+  for (const ParamShape& param : param_shapes({2, 32, 32, 2, 16, 32, 2})) {
+    const bool norm = param.name.find("norm") != std::string::npos;
+    EXPECT_EQ(settings_for(param, settings).weight_decay, norm ? 0.0f : 0.1f) << param.name;
+    EXPECT_EQ(settings_for(param, settings).beta2, settings.beta2);
+    ++(norm ? norms : matrices);
+  }
+  EXPECT_EQ(norms, 5u);
+  EXPECT_EQ(matrices, 10u);
+}
+
 TEST(Reduce, AddsRanksInAscendingOrderAndRoundsOnce) {
   // Descending order would give 1 + 2^-23.
   EXPECT_EQ(reduce(GradPrecision::fp32, {{1.0f}, {0x1p-24f}, {0x1p-24f}}, false)[0], 1.0f);

@@ -16,7 +16,8 @@ std::vector<std::vector<float>> zeros_like(const std::vector<std::vector<float>>
 
 Trainer::Trainer(const Shape& shape, const TrainSettings& settings,
                  std::vector<std::vector<float>> main_params)
-    : model_(shape, settings.precision, settings.scale_rounding),
+    : params_(param_shapes(shape)),
+      model_(shape, settings.precision, settings.scale_rounding),
       settings_(settings),
       main_(std::move(main_params)),
       moment1_(zeros_like(main_)),
@@ -35,12 +36,15 @@ StepResult Trainer::step(const std::vector<std::vector<Batch>>& batches, float l
   result.skipped = settings_.loss_scale &&
                    !std::all_of(gradients.begin(), gradients.end(),
                                 [](const std::vector<float>& gradient) { return all_finite(gradient); });
+  const std::optional<float>& most = settings_.grad_norm_skip_threshold;
+  if (most && !(result.grad_norm <= *most)) result.skipped = true;
   if (result.skipped) return result;
 
   ++adam_step_;
   const float coefficient = clip_coefficient(result.grad_norm, settings_.clip_grad);
   for (std::size_t i = 0; i < main_.size(); ++i) {
-    adam(settings_.adam, {main_[i], moment1_[i], moment2_[i]}, gradients[i], coefficient, lr, adam_step_);
+    adam(settings_for(params_[i], settings_.adam), {main_[i], moment1_[i], moment2_[i]}, gradients[i],
+         coefficient, lr, adam_step_);
   }
   return result;
 }

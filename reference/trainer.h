@@ -26,12 +26,15 @@ struct TrainSettings {
   std::optional<float> loss_scale;
   float clip_grad = 0;  // 0: no clipping
   AdamSettings adam;
+  std::optional<float> grad_norm_skip_threshold = {};
 };
 
 struct StepResult {
   float loss = 0;  // mean over ranks and microbatches
   float grad_norm = 0;
-  bool skipped = false;  // loss_scale is set and a reduced gradient is not finite: nothing was updated
+  // Nothing was updated: loss_scale is set and a reduced gradient is not finite, or the norm is over
+  // grad_norm_skip_threshold or not finite.
+  bool skipped = false;
 };
 
 class Trainer {
@@ -42,6 +45,7 @@ class Trainer {
   // batches[rank][microbatch]; all ranks the same number of microbatches, at least one each.
   StepResult step(const std::vector<std::vector<Batch>>& batches, float lr);
 
+  int steps_taken() const { return adam_step_; }
   const std::vector<std::vector<float>>& main_params() const { return main_; }
   // main params as the model reads them: bf16 values, or FP32 for Precision::fp32.
   std::vector<std::vector<float>> weights() const;
@@ -53,6 +57,7 @@ class Trainer {
   // The gradients the optimizer sees.
   std::vector<std::vector<float>> reduced(std::vector<std::vector<std::vector<float>>> by_rank) const;
 
+  std::vector<ParamShape> params_;
   Model model_;
   TrainSettings settings_;
   std::vector<std::vector<float>> main_, moment1_, moment2_;

@@ -85,6 +85,21 @@ TEST(Trainer, SkipsAStepWithNonFiniteGradients) {
   EXPECT_FALSE(healthy.main_params() == before);
 }
 
+TEST(Trainer, SkipsAStepWhoseNormIsOverTheThreshold) {
+  TrainSettings settings;
+  const Batch batch = test::random_batch(kShape, 3);
+  const float norm = make_trainer(settings).step({{batch}}, 1e-3f).grad_norm;
+  for (const auto& [threshold, skipped] :
+       {std::pair{norm, false}, {std::nextafter(norm, 0.0f), true}, {std::nextafter(norm, 1e30f), false}}) {
+    settings.grad_norm_skip_threshold = threshold;
+    Trainer trainer = make_trainer(settings);
+    const auto before = trainer.main_params();
+    EXPECT_EQ(trainer.step({{batch}}, 1e-3f).skipped, skipped);
+    EXPECT_EQ(trainer.main_params() == before, skipped);
+    EXPECT_EQ(trainer.steps_taken(), skipped ? 0 : 1);
+  }
+}
+
 TEST(Trainer, WeightsAreMainParamsInBf16) {
   auto main = test::random_weights(kShape, 0.02, 1);
   main[0][0] = 1.0f + 0x1p-20f;

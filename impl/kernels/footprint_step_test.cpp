@@ -152,14 +152,20 @@ TEST_F(StepFootprints, ClipCoefficient) {
   *bench.memory().out<float>(norm) = 3.7f;
   expect_true(ClipCoefficient{norm, bench.view<float>(1), Coefficient{1.0f}}, 4, 4);
 }
+// So many elements, and so large an LR, that rounding hides no byte of the step's scalars from all of them.
 TEST_F(StepFootprints, Adam) {
-  const View<float> squares = bench.random_floats(5);
-  for (uint32_t i = 0; i < 5; ++i) bench.memory().out<float>(squares)[i] = bench.uniform(0.5f) + 1.0f;
-  const View<float> coefficient = bench.view<float>(1);
+  constexpr uint32_t n = 17;
+  const View<float> squares = bench.random_floats(n);
+  for (uint32_t i = 0; i < n; ++i) bench.memory().out<float>(squares)[i] = bench.uniform(0.5f) + 1.0f;
+  const View<float> coefficient = bench.view<float>(1), step_scalars = bench.view<float>(kAdamStepScalars);
   *bench.memory().out<float>(coefficient) = 0.75f;
-  expect_true(Adam{bench.random_floats(5), bench.random_floats(5), squares, bench.random_floats(5),
-                   coefficient, adam_scalars(0.1, 0.9, 0.95, 1e-8, 2)},
-              24, 0, 15);
+  AdamStepScalars of_step = adam_step_scalars(1.0, 0.9, 0.95, 2);
+  of_step.target = step_scalars;
+  expect_true(of_step, 0, 12);
+  of_step.host(bench.memory());
+  expect_true(Adam{bench.random_floats(n), bench.random_floats(n), squares, bench.random_floats(n),
+                   coefficient, step_scalars, adam_constants(0.9, 0.95, 1e-8)},
+              n * 4 + 16, 0, 3 * n);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "impl/optimizer/distributed_optimizer.h"
 
-#include "impl/kernels/adam.h"
 #include "impl/kernels/fill.h"
 #include "impl/kernels/grad_norm.h"
 #include "impl/kernels/gradients.h"
@@ -11,7 +10,7 @@ namespace gatherfuzz {
 
 DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
                                            const std::vector<BufferPair>& buffers, OptimizerOptions options)
-    : runtime_(runtime), streams_(streams), options_(options) {
+    : runtime_(runtime), streams_(streams), options_(std::move(options)) {
   const auto ranks = static_cast<uint32_t>(runtime_.world_size());
   const auto rank = static_cast<uint32_t>(runtime_.rank());
   uint32_t total = 0;
@@ -42,12 +41,41 @@ DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
     }
   }
   norm_bins_ = make_view<uint64_t>(runtime_.allocate("norm bins", kNormBins * 8, Fill::zero), 0, kNormBins);
-  const BufferId scalars = runtime_.allocate("optimizer scalars", 12, Fill::zero);
+  const BufferId scalars = runtime_.allocate("optimizer scalars", 24, Fill::zero);
   norm_ = make_view<float>(scalars, 0, 1);
   clip_coefficient_ = make_view<float>(scalars, 4, 1);
   found_inf_ = make_view<float>(scalars, 8, 1);
+  step_scalars_ = make_view<float>(scalars, 12, kAdamStepScalars);
+  for (const Shard& shard : shards_) add_updates(shard);
   ready_ = runtime_.create_event();
   reduced_ = runtime_.create_event();
+}
+
+// One Adam for each run of pieces that are decayed alike. A run ends where the next one begins, so that
+// padding is stepped too and stays zero.
+void DistributedOptimizer::add_updates(const Shard& shard) {
+  const auto decays = [&](const ShardPiece& piece) {
+    return options_.weight_decay != 0.0 && options_.decayed[piece.param];
+  };
+  const auto update = [&](uint32_t first, uint32_t end, bool decayed) {
+    Adam op;
+    op.main = shard.main.slice(first, end - first);
+    op.exp_avg = shard.exp_avg.slice(first, end - first);
+    op.exp_avg_sq = shard.exp_avg_sq.slice(first, end - first);
+    op.grads = shard.grads.slice(first, end - first);
+    op.coefficient = clip_coefficient_;
+    op.step_scalars = step_scalars_;
+    op.constants = adam_constants(options_.beta1, options_.beta2, options_.eps);
+    op.weight_decay.value = decayed ? static_cast<float>(options_.weight_decay) : 0.0f;
+    updates_.push_back(op);
+  };
+  uint32_t first = 0;
+  for (std::size_t p = 1; p < shard.pieces.size(); ++p) {
+    if (decays(shard.pieces[p]) == decays(shard.pieces[p - 1])) continue;
+    update(first, shard.pieces[p].in_shard, decays(shard.pieces[p - 1]));
+    first = shard.pieces[p].in_shard;
+  }
+  update(first, shard.main.count(), !shard.pieces.empty() && decays(shard.pieces.back()));
 }
 
 void DistributedOptimizer::stage() {
@@ -56,16 +84,60 @@ void DistributedOptimizer::stage() {
 }
 
 bool DistributedOptimizer::step() {
+  if (graph_ == 0 && may_capture()) capture();
+  if (graph_ != 0) {
+    begin_next_step();
+    runtime_.launch_graph(streams_.compute, graph_);
+  } else {
+    if (!prepare_gradients()) return false;
+    begin_next_step();
+    update();
+  }
+  ++steps_since_reset_;
+  return true;
+}
+
+bool DistributedOptimizer::may_capture() const {
+  return options_.cuda_graph_warmup_steps && steps_since_reset_ >= *options_.cuda_graph_warmup_steps;
+}
+
+// What depends on the step's number stays outside, in memory that Adam reads.
+void DistributedOptimizer::capture() {
+  runtime_.begin_capture(streams_.compute);
+  prepare_gradients();
+  update();
+  graph_ = runtime_.end_capture(streams_.compute);
+}
+
+// All up to Adam; false if the step must be skipped.
+bool DistributedOptimizer::prepare_gradients() {
   for (const Shard& shard : shards_)
     runtime_.launch(streams_.compute, CopyReducedGradients{shard.reduced, shard.grads});
   if (options_.loss_scale && any_rank_found_nonfinite()) return false;
   compute_norm();
+  return !(options_.grad_norm_skip_threshold && norm_is_over_threshold());
+}
+
+void DistributedOptimizer::update() {
+  for (const Adam& adam : updates_) runtime_.launch(streams_.compute, adam);
+}
+
+void DistributedOptimizer::begin_next_step() {
+  const double lr = learning_rate(options_.lr, options_.schedule, step_);
   ++step_;
-  const AdamScalars scalars = adam_scalars(options_.lr, options_.beta1, options_.beta2, options_.eps, step_);
-  for (const Shard& s : shards_)
-    runtime_.launch(streams_.compute,
-                    Adam{s.main, s.exp_avg, s.exp_avg_sq, s.grads, clip_coefficient_, scalars});
-  return true;
+  AdamStepScalars op = adam_step_scalars(lr, options_.beta1, options_.beta2, step_);
+  op.target = step_scalars_;
+  runtime_.launch(streams_.compute, op);
+}
+
+void DistributedOptimizer::drop_graph() {
+  if (graph_ != 0) runtime_.destroy_graph(graph_);
+  graph_ = 0;
+}
+
+void DistributedOptimizer::reset_graph() {
+  drop_graph();
+  steps_since_reset_ = 0;
 }
 
 bool DistributedOptimizer::any_rank_found_nonfinite() {
@@ -88,6 +160,11 @@ void DistributedOptimizer::compute_norm() {
   runtime_.launch(streams_.compute, FinishNorm{norm_bins_, norm_});
   runtime_.launch(streams_.compute,
                   ClipCoefficient{norm_, clip_coefficient_, {static_cast<float>(options_.clip_grad)}});
+}
+
+bool DistributedOptimizer::norm_is_over_threshold() {
+  const HostScalar norm = runtime_.read(streams_.compute, norm_);
+  return norm.nonfinite || norm.value > *options_.grad_norm_skip_threshold;
 }
 
 void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reduction) {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "impl/kernels/adam.h"
+#include "impl/optimizer/lr_schedule.h"
 #include "impl/param_gather/buffers.h"
 #include "impl/param_gather/param_gather.h"
 #include "impl/runtime/collective.h"
@@ -18,6 +20,14 @@ struct OptimizerOptions {
   double eps = 1e-8;
   double clip_grad = 1.0;  // 0: no clipping
   std::optional<double> loss_scale;
+  double weight_decay = 0.0;
+  std::vector<bool> decayed =
+      {};  // by parameter: whether weight_decay applies to it; may be empty without one
+  LrSchedule schedule = {};
+  std::optional<double> grad_norm_skip_threshold = {};
+  // Capture a step as a graph after so many eager ones, and replay it from then on. Needs neither loss_scale
+  // nor grad_norm_skip_threshold, since both are answered on the host.
+  std::optional<int> cuda_graph_warmup_steps = {};
 };
 
 // One rank's part of one bucket.
@@ -46,30 +56,48 @@ class DistributedOptimizer {
   void stage();
 
   // Own shards of the reduced gradients to FP32, checks, norm, clip, Adam. True if the step was taken; false
-  // if it was skipped, on every rank, since with a loss scale some rank found a gradient that is not finite.
+  // if it was skipped, on every rank: with a loss scale some rank found a gradient that is not finite, or the
+  // norm, which all ranks share, is over grad_norm_skip_threshold or not finite.
   bool step();
+
+  // A graph freezes addresses: whoever moves memory that a step reads or writes drops it, and it is captured
+  // anew by the next step. Reset: as after construction.
+  void drop_graph();
+  void reset_graph();
+  GraphId graph() const { return graph_; }
 
   // State aside before a warmup, and back after it.
   void save();
   void restore();
 
  private:
+  void add_updates(const Shard& shard);
+  bool may_capture() const;
+  void capture();
+  bool prepare_gradients();
+  void update();
+  void begin_next_step();
   bool any_rank_found_nonfinite();
   void compute_norm();
+  bool norm_is_over_threshold();
   void all_reduce(const View<raw>& values, Reduction reduction);
 
   Runtime& runtime_;
   Streams streams_;
   OptimizerOptions options_;
   std::vector<Shard> shards_;
+  std::vector<Adam> updates_;
   View<float> state_;  // main params and moments of all shards
   View<float> saved_state_;
   View<uint64_t> norm_bins_;
   View<float> norm_;
   View<float> clip_coefficient_;
   View<float> found_inf_;
+  View<float> step_scalars_;
   EventId ready_ = 0;
   EventId reduced_ = 0;
+  GraphId graph_ = 0;
+  int steps_since_reset_ = 0;  // a warmup that is restored counts
   int step_ = 0;
   int saved_step_ = 0;
 };

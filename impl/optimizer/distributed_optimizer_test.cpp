@@ -13,6 +13,7 @@
 #include "impl/kernels/adam.h"
 #include "impl/kernels/kernel_bench_for_tests.h"
 #include "impl/param_gather/gather_bench_for_tests.h"
+#include "reference/lr_schedule.h"
 #include "reference/optimizer.h"
 
 namespace gatherfuzz {
@@ -130,17 +131,26 @@ class Expected {
     }
   }
   void step(std::vector<Values> gradients) {
+    before_ = main_;
     for (Values& g : gradients)
       if (options_.loss_scale) reference::unscale(g, static_cast<float>(*options_.loss_scale));
     norm_ = reference::global_norm(gradients);
     const float coefficient =
         reference::clip_coefficient(norm_.value, static_cast<float>(options_.clip_grad));
     coefficient_ = coefficient;
-    const reference::AdamSettings settings{options_.beta1, options_.beta2, static_cast<float>(options_.eps)};
+    reference::AdamSettings settings{options_.beta1, options_.beta2, static_cast<float>(options_.eps)};
+    const LrSchedule& s = options_.schedule;
+    const double lr = reference::learning_rate(
+        {options_.lr, s.warmup_steps, static_cast<reference::LrDecayStyle>(s.decay_style), s.decay_steps,
+         s.min_lr},
+        step_);
     ++step_;
-    for (std::size_t p = 0; p < main_.size(); ++p)
+    for (std::size_t p = 0; p < main_.size(); ++p) {
+      const bool decayed = !options_.decayed.empty() && options_.decayed[p];
+      settings.weight_decay = decayed ? static_cast<float>(options_.weight_decay) : 0.0f;
       reference::adam(settings, {main_[p], exp_avg_[p], exp_avg_sq_[p]}, gradients[p], coefficient,
-                      static_cast<float>(options_.lr), step_);
+                      static_cast<float>(lr), step_);
+    }
   }
   void expect_equal(Optimizers& o) const {
     EXPECT_EQ(differing(o.whole(&Shard::main), main_), 0u);
@@ -149,9 +159,10 @@ class Expected {
   }
   const reference::GlobalNorm& norm() const { return norm_; }
   float coefficient() const { return coefficient_; }
+  bool step_was_still() const { return main_ == before_; }
 
  private:
-  std::vector<Values> main_, exp_avg_, exp_avg_sq_;
+  std::vector<Values> main_, exp_avg_, exp_avg_sq_, before_;
   OptimizerOptions options_;
   reference::GlobalNorm norm_;
   float coefficient_ = 0.0f;
@@ -232,8 +243,59 @@ TEST(DistributedOptimizer, StepsAreTheReferencesForEveryPartition) {
   EXPECT_EQ(steps, 3u * 5 * 4 * 3);
 }
 
+// Params that decay and params that do not, in turn, in pairs, or all alike.
+TEST(DistributedOptimizer, DecaysWhatItIsToldToForEveryPartition) {
+  std::size_t steps = 0;
+  for (const std::vector<bool>& decayed :
+       std::vector<std::vector<bool>>{{true, false, true, false, true, false},
+                                      {false, false, true, true, false, true},
+                                      {true, true, true, true, true, true}}) {
+    OptimizerOptions options;
+    options.lr = 0.01;
+    options.weight_decay = 0.3;
+    options.decayed = decayed;
+    for (const int ranks : {1, 2, 5}) {
+      for (const BucketRule& rule : kRules) {
+        Optimizers o({ranks, rule, options});
+        ASSERT_EQ(o.params(), decayed.size());
+        Expected expected(o.whole(&Shard::main), options);
+        for (uint32_t step = 1; step <= 2; ++step, ++steps) {
+          o.set_gradients(gradients_of(step));
+          ASSERT_TRUE(o.step());
+          expected.step(gradients_of(step));
+          expected.expect_equal(o);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(steps, 3u * 3 * 4 * 2);
+}
+
+// One op a shard where no decay sets params apart.
+TEST(DistributedOptimizer, WithoutDecayAShardIsOneUpdate) {
+  for (const double decay : {0.0, 0.1}) {
+    OptimizerOptions options;
+    options.weight_decay = decay;
+    options.decayed = {true, false, true, false, true, false};
+    Optimizers o({2, {}, options});
+    o.set_gradients(gradients_of(1));
+    o.bench.log.entries.clear();
+    ASSERT_TRUE(o.step());
+    std::size_t shards = 0;
+    for (std::size_t rank = 0; rank < 2; ++rank) shards += o.optimizer(rank).shards().size();
+    if (decay == 0.0) {
+      EXPECT_EQ(o.bench.log.count<Adam>(), shards);
+    } else {
+      EXPECT_GT(o.bench.log.count<Adam>(), shards);
+    }
+  }
+}
+
 TEST(DistributedOptimizer, PaddingStaysZero) {
-  Optimizers o({5, {1, std::nullopt}});
+  OptimizerOptions options;
+  options.weight_decay = 0.5;
+  options.decayed = {true, false, true, false, true, false};
+  Optimizers o({5, {1, std::nullopt}, options});
   o.set_gradients(gradients_of(1));
   o.step();
   std::size_t padding = 0;
@@ -292,6 +354,92 @@ TEST(DistributedOptimizer, SkipsOnEveryRankIfOneFoundWhatIsNotFinite) {
   }
 }
 
+// A norm at the threshold is not over it. Neither LR nor Adam's step number moves with a skipped step.
+TEST(DistributedOptimizer, SkipsOnEveryRankIfTheNormIsOverTheThreshold) {
+  Optimizers measure({1});
+  measure.set_gradients(gradients_of(2));
+  measure.step();
+  const float norm = measure.norm(0);
+  const float larger = std::nextafter(norm, 1e30f), smaller = std::nextafter(norm, 0.0f);
+  for (const auto& [threshold, taken] : {std::pair{smaller, false}, {norm, true}, {larger, true}}) {
+    for (const int ranks : {1, 3}) {
+      OptimizerOptions options;
+      options.grad_norm_skip_threshold = static_cast<double>(threshold);
+      options.schedule.warmup_steps = 3;
+      Optimizers o({ranks, {}, options});
+      Expected expected(o.whole(&Shard::main), options);
+      o.set_gradients(gradients_of(2));
+      EXPECT_EQ(o.step(), taken);
+      if (taken) expected.step(gradients_of(2));
+      EXPECT_EQ(o.bench.log.count<Adam>() > 0, taken);
+      expected.expect_equal(o);
+      EXPECT_EQ(o.optimizer(0).steps(), taken ? 1 : 0);
+      std::vector<Values> small = gradients_of(3, 0.25f);
+      o.set_gradients(small);
+      EXPECT_TRUE(o.step());
+      expected.step(small);
+      expected.expect_equal(o);
+    }
+  }
+}
+
+TEST(DistributedOptimizer, SkipsOnEveryRankIfTheNormIsNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    OptimizerOptions options;
+    options.grad_norm_skip_threshold = 1e30;
+    Optimizers o({3, {}, options});
+    Expected expected(o.whole(&Shard::main), options);
+    std::vector<Values> gradients = gradients_of(2);
+    gradients[2][77] = bad;
+    o.set_gradients(gradients);
+    EXPECT_FALSE(o.step());
+    expected.expect_equal(o);
+    o.set_gradients(gradients_of(3));
+    EXPECT_TRUE(o.step());
+    expected.step(gradients_of(3));
+    expected.expect_equal(o);
+  }
+}
+
+// Replays take the steps that eager runs would: with another LR and bias correction each, after a restore,
+// and captured anew.
+TEST(DistributedOptimizer, AGraphFreezesNothingThatChanges) {
+  for (const int ranks : {1, 3}) {
+    OptimizerOptions options;
+    options.lr = 0.01;
+    options.schedule = {2, LrDecayStyle::linear, 9, 0.001};
+    options.weight_decay = 0.1;
+    options.decayed = {true, false, true, false, true, false};
+    options.cuda_graph_warmup_steps = 2;
+    Optimizers o({ranks, {1, std::nullopt}, options});
+    Expected expected(o.whole(&Shard::main), options);
+    int calls = 0, replayed = 0;
+    const auto step = [&] {
+      const std::vector<Values> gradients = gradients_of(static_cast<uint32_t>(++calls));
+      o.set_gradients(gradients);
+      ASSERT_TRUE(o.step());
+      expected.step(gradients);
+      expected.expect_equal(o);
+      replayed += o.optimizer(0).graph() != 0 ? 1 : 0;
+    };
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 1) << "captured in the third step";
+    o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+    const Expected saved = expected;
+    for (int i = 0; i < 2; ++i) step();
+    o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+    expected = saved;
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 6);
+    o.run([](DistributedOptimizer& optimizer) { optimizer.drop_graph(); });
+    step();
+    EXPECT_EQ(replayed, 7) << "at once";
+    o.run([](DistributedOptimizer& optimizer) { optimizer.reset_graph(); });
+    for (int i = 0; i < 3; ++i) step();
+    EXPECT_EQ(replayed, 8) << "after two eager steps";
+  }
+}
+
 // An overflow that only the division by a small loss scale makes counts too.
 TEST(DistributedOptimizer, SkipsWhenUnscalingOverflows) {
   OptimizerOptions options;
@@ -332,6 +480,36 @@ TEST(DistributedOptimizer, RestoreBringsStateAndStepCountBack) {
     expected.step(gradients_of(4));
     expected.expect_equal(o);
   }
+}
+
+// The rate belongs to the steps that were taken: a skipped one does not move it, a restore brings it back.
+TEST(DistributedOptimizer, LearningRateFollowsTakenSteps) {
+  OptimizerOptions options;
+  options.lr = 0.01;
+  options.loss_scale = 16.0;
+  options.schedule = {2, LrDecayStyle::cosine, 6, 0.001};
+  Optimizers o({2, {}, options});
+  Expected expected(o.whole(&Shard::main), options);
+  const auto step = [&](uint32_t seed) {
+    o.set_gradients(gradients_of(seed));
+    ASSERT_TRUE(o.step());
+    expected.step(gradients_of(seed));
+    expected.expect_equal(o);
+  };
+  step(1);
+  EXPECT_EQ(expected.step_was_still(), true) << "a warmup begins at 0";
+  step(2);
+  EXPECT_EQ(expected.step_was_still(), false);
+  std::vector<Values> bad = gradients_of(3);
+  bad[0][0] = std::numeric_limits<float>::infinity();
+  o.set_gradients(bad);
+  EXPECT_FALSE(o.step());
+  const Expected saved = expected;
+  o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+  for (uint32_t seed = 4; seed < 8; ++seed) step(seed);
+  o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+  expected = saved;
+  for (uint32_t seed = 8; seed < 15; ++seed) step(seed);
 }
 
 // Each rank writes its part of the param buffers and nothing else.

@@ -61,10 +61,14 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Asse
   grad_sync = std::make_unique<GradSync>(
       runtime, streams, buffers, params.size(),
       GradSyncOptions{flags.overlap_grad_reduce, flags.average_in_collective, flags.check_for_nan_in_grad});
-  optimizer = std::make_unique<DistributedOptimizer>(
-      runtime, streams, buffers,
-      OptimizerOptions{flags.lr, flags.adam_beta1, flags.adam_beta2, flags.adam_eps, flags.clip_grad,
-                       flags.loss_scale});
+  OptimizerOptions options{flags.lr,        flags.adam_beta1, flags.adam_beta2,  flags.adam_eps,
+                           flags.clip_grad, flags.loss_scale, flags.weight_decay};
+  options.schedule = {flags.lr_warmup_steps, flags.lr_decay_style, flags.lr_decay_steps.value_or(0),
+                      flags.min_lr};
+  options.grad_norm_skip_threshold = flags.grad_norm_skip_threshold;
+  if (flags.optimizer_cuda_graph) options.cuda_graph_warmup_steps = flags.cuda_graph_warmup_steps;
+  for (const ParamInfo& info : params) options.decayed.push_back(is_matrix(info));
+  optimizer = std::make_unique<DistributedOptimizer>(runtime, streams, buffers, std::move(options));
   model = std::make_unique<Model>(runtime, config, bindings());
   passes = std::make_unique<Passes>(*model, coarse, like != nullptr ? like->passes.get() : nullptr);
 }
@@ -109,8 +113,12 @@ std::vector<ParamBinding> Assembly::bindings() const {
   return bound;
 }
 
+bool is_matrix(const ParamInfo& info) {
+  return info.rows > 1;
+}
+
 InitialDistribution initial_distribution(const ParamInfo& info) {
-  if (info.rows == 1) return {0.0f, 1.0f};
+  if (!is_matrix(info)) return {0.0f, 1.0f};
   return {1.0f / std::sqrt(static_cast<float>(info.cols)), 0.0f};
 }
 

@@ -40,6 +40,9 @@ struct Assembly {
   std::vector<ParamBinding> bindings() const;
 };
 
+// Norm weights are none, and are not decayed, as in Megatron (no_weight_decay_cond).
+bool is_matrix(const ParamInfo& info);
+
 // How a parameter starts: norms as ones, matrices with the deviation 1/sqrt(columns).
 struct InitialDistribution {
   float deviation = 0.0f;

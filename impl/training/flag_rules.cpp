@@ -62,6 +62,27 @@ const FlagRule kRules[] = {
        "seq_length", "num_attention_heads"},
       "the model and its activations on all ranks are larger than this tool holds (128 Mi elements)"},
      [](const Flags& f) { return estimated_elements(f) > kElementLimit; }},
+    {{{"lr_decay_style", "lr_decay_steps"}, "a learning rate that falls needs a step at which it is down"},
+     [](const Flags& f) { return f.lr_decay_style != LrDecayStyle::constant && !f.lr_decay_steps; }},
+    {{{"lr_decay_style", "lr_decay_steps"}, "a constant learning rate has no step at which it is down"},
+     [](const Flags& f) { return f.lr_decay_style == LrDecayStyle::constant && f.lr_decay_steps; }},
+    {{{"lr_decay_style", "min_lr"}, "a constant learning rate never comes down to min_lr"},
+     [](const Flags& f) { return f.lr_decay_style == LrDecayStyle::constant && f.min_lr > 0.0; }},
+    {{{"lr_warmup_steps", "lr_decay_steps"}, "the warmup must be over before the decay is"},
+     [](const Flags& f) { return f.lr_decay_steps && f.lr_warmup_steps >= *f.lr_decay_steps; }},
+    {{{"lr", "min_lr"}, "the learning rate falls to min_lr and does not rise to it"},
+     [](const Flags& f) { return f.min_lr > f.lr; }},
+    {{{"lr", "weight_decay"}, "a step that takes more than the whole weight away makes weights grow"},
+     [](const Flags& f) { return f.lr * f.weight_decay > 1.0; }},
+    {{{"optimizer_cuda_graph", "cuda_graph_impl"},
+      "the optimizer's graph needs an implementation that captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.cuda_graph_impl == CudaGraphImpl::none; }},
+    {{{"optimizer_cuda_graph", "loss_scale"},
+      "found-inf is read on the host in the middle of what the optimizer's graph captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.loss_scale; }},
+    {{{"optimizer_cuda_graph", "grad_norm_skip_threshold"},
+      "the norm is read on the host in the middle of what the optimizer's graph captures"},
+     [](const Flags& f) { return f.optimizer_cuda_graph && f.grad_norm_skip_threshold; }},
 };
 
 }  // namespace
@@ -95,6 +116,10 @@ bool captures_full_iteration(const Flags& flags) {
 
 bool model_is_mxfp8_gather(const Flags& flags) {
   return is_mxfp8(flags) && flags.fp8_param_gather;
+}
+
+bool skips_nonfinite(const Flags& flags) {
+  return flags.loss_scale || flags.grad_norm_skip_threshold;
 }
 
 bool reduces_in_fp32(const Flags& flags) {

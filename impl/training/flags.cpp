@@ -14,6 +14,7 @@ constexpr std::string_view kGraphImpls[] = {"none", "local", "full_iteration"};
 constexpr std::string_view kGraphScopes[] = {"empty", "full_iteration"};
 constexpr std::string_view kRoundings[] = {"up", "floor"};
 constexpr std::string_view kOrders[] = {"execution", "shuffled"};
+constexpr std::string_view kDecayStyles[] = {"constant", "linear", "cosine"};
 constexpr std::string_view kSchedules[] = {"fifo", "reverse", "random", "pct"};
 constexpr std::string_view kUnset = "unset";
 constexpr double kMostSeed = 18446744073709551616.0;
@@ -132,6 +133,16 @@ constexpr FlagInfo kTable[] = {
     real<&F::adam_beta1>("adam_beta1", 0, 0.9999, "decay of Adam's first moment"),
     real<&F::adam_beta2>("adam_beta2", 0, 0.9999, "decay of Adam's second moment"),
     real<&F::adam_eps>("adam_eps", 1e-15, 1, "added to Adam's denominator"),
+    real<&F::weight_decay>("weight_decay", 0, 1, "decoupled weight decay (AdamW), on matrices only"),
+    whole<&F::lr_warmup_steps>("lr_warmup_steps", 0, 1000000, "taken steps in which lr is reached, from 0"),
+    choice<&F::lr_decay_style>("lr_decay_style", kDecayStyles,
+                               "how the learning rate falls after its warmup"),
+    whole<&F::lr_decay_steps>("lr_decay_steps", 1, 1000000,
+                              "taken steps after which min_lr is reached, warmup included"),
+    real<&F::min_lr>("min_lr", 0, 10, "where the learning rate stops falling"),
+    real<&F::grad_norm_skip_threshold>("grad_norm_skip_threshold", 1e6, 1e30,
+                                       "skip steps with a larger gradient norm, or one that is not finite"),
+    toggle<&F::optimizer_cuda_graph>("optimizer_cuda_graph", "capture the optimizer step as a graph too"),
     choice<&F::schedule>("schedule", kSchedules, "order in which runnable ops run"),
     whole<&F::schedule_seed>("schedule_seed", 0, kMostSeed, "seed of schedules random and pct"),
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "impl/numerics/mx.h"
+#include "impl/optimizer/lr_schedule.h"
 #include "impl/runtime/schedule.h"
 
 namespace gatherfuzz {
@@ -59,6 +60,13 @@ struct Flags {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_eps = 1e-8;
+  double weight_decay = 0.0;
+  int lr_warmup_steps = 0;
+  LrDecayStyle lr_decay_style = LrDecayStyle::constant;
+  std::optional<int> lr_decay_steps;  // warmup included
+  double min_lr = 0.0;
+  std::optional<double> grad_norm_skip_threshold;
+  bool optimizer_cuda_graph = false;
   Schedule schedule = Schedule::fifo;
   uint64_t schedule_seed = 0;
 
@@ -122,6 +130,8 @@ bool captures_full_iteration(const Flags& flags);
 bool model_is_mxfp8_gather(const Flags& flags);
 // The dtype of gradients and of their reduction: recipe fp32 always reduces in FP32.
 bool reduces_in_fp32(const Flags& flags);
+// True if a step with gradients that are not finite is skipped, on every rank.
+bool skips_nonfinite(const Flags& flags);
 // A rough count of the elements that all ranks together hold (parameters, their optimizer state counted once,
 // and activations of one microbatch); the rule on size compares it with kElementLimit.
 double estimated_elements(const Flags& flags);

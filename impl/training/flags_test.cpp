@@ -60,6 +60,13 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "adam_beta1 0.9 | 0 to 0.9999\n"
             "adam_beta2 0.999 | 0 to 0.9999\n"
             "adam_eps 1e-08 | 1e-15 to 1\n"
+            "weight_decay 0 | 0 to 1\n"
+            "lr_warmup_steps 0 | 0 to 1000000\n"
+            "lr_decay_style constant | constant, linear or cosine\n"
+            "lr_decay_steps unset | unset, or 1 to 1000000\n"
+            "min_lr 0 | 0 to 10\n"
+            "grad_norm_skip_threshold unset | unset, or 1e+06 to 1e+30\n"
+            "optimizer_cuda_graph false | false or true\n"
             "schedule fifo | fifo, reverse, random or pct\n"
             "schedule_seed 0 | 0 to 2^64-1\n");
 }
@@ -104,7 +111,7 @@ TEST(Flags, RangesHoldAtBothEnds) {
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 12u * 4);
+  EXPECT_EQ(checked, 14u * 4);
 }
 
 TEST(Flags, ErrorsSayWhatWasExpectedAndFound) {
@@ -168,6 +175,20 @@ const RuleCase kRuleCases[] = {
     {{{"fp8_recipe", "mxfp8"}, {"ffn_hidden_size", "48"}}, {"fp8_recipe", "bf16"}},
     {{{"fp8_recipe", "mxfp8"}, {"seq_length", "16"}}, {"micro_batch_size", "2"}},
     {{{"num_layers", "16"}, {"hidden_size", "1024"}}, {"num_layers", "2"}},
+    {{{"lr_decay_style", "cosine"}}, {"lr_decay_steps", "10"}},
+    {{{"lr_decay_steps", "10"}}, {"lr_decay_style", "linear"}},
+    {{{"min_lr", "0.0001"}}, {"min_lr", "0"}},
+    {{{"lr_decay_style", "linear"}, {"lr_decay_steps", "10"}, {"lr_warmup_steps", "10"}},
+     {"lr_warmup_steps", "9"}},
+    {{{"lr_decay_style", "linear"}, {"lr_decay_steps", "10"}, {"min_lr", "0.01"}}, {"lr", "0.01"}},
+    {{{"lr", "10"}, {"weight_decay", "0.2"}}, {"weight_decay", "0.1"}},
+    {{{"optimizer_cuda_graph", "true"}}, {"cuda_graph_impl", "full_iteration"}},
+    {{{"optimizer_cuda_graph", "true"}, {"cuda_graph_impl", "full_iteration"}, {"loss_scale", "8"}},
+     {"loss_scale", "unset"}},
+    {{{"optimizer_cuda_graph", "true"},
+      {"cuda_graph_impl", "full_iteration"},
+      {"grad_norm_skip_threshold", "1e6"}},
+     {"grad_norm_skip_threshold", "unset"}},
 };
 
 bool reports(const Flags& flags, const FlagConflict& conflict) {

@@ -181,6 +181,7 @@ void TrainStep::drop_graph() {
 
 void TrainStep::reset_graph() {
   drop_graph();
+  parts_.optimizer->reset_graph();
   calls_ = 0;
 }
 
@@ -206,6 +207,7 @@ void TrainStep::offload_grad_buffers() {
 void TrainStep::restore_grad_buffers() {
   for (const BufferPair& pair : parts_.buffers) runtime_.allocate_again(pair.grads, Fill::zero);
   drop_graph();
+  parts_.optimizer->drop_graph();
 }
 
 void TrainStep::save_state() {

@@ -49,7 +49,7 @@ class TrainStep {
   // Gives the grad memory back, with the params that share it. Until it is restored nothing that uses it may
   // be called.
   void offload_grad_buffers();
-  // Zeros, at another address: a graph is dropped, and captured anew when it may be.
+  // Zeros, at another address: graphs are dropped, and captured anew when they may be.
   void restore_grad_buffers();
 
   // Whether the work that forward_backward would run next contains the all-gather: it must then be staged

@@ -195,20 +195,25 @@ TEST(TrainStep, EachIterationLoadsTheNextBatch) {
 
 // On one rank alone: all ranks skip, the data and the number of calls move on, the next iteration is clean.
 TEST_P(TrainSteps, AnInjectionSkipsOneStepOnAllRanks) {
-  for (const Injection injection : {Injection::grad, Injection::shard}) {
-    for (const bool graph : {false, true}) {
-      TrainingBench bench(graph ? with_graph(small_flags(), 1) : small_flags(), GetParam());
-      iterations(bench, 2);
-      const std::vector<uint64_t> before = bench.optimizer_state();
-      bench.inject(1, injection);
-      iterations(bench, 1);
-      EXPECT_EQ(bench.log.count<Adam>(), 0u);
-      EXPECT_TRUE(bench.optimizer_state() == before);
-      EXPECT_TRUE(bench.step(0).weights_current());
-      EXPECT_EQ(bench.step(0).batch(), 3u);
-      EXPECT_EQ(bench.step(0).counts().replays, graph ? 2 : 0);
-      iterations(bench, 1);
-      EXPECT_GT(bench.log.count<Adam>(), 0u);
+  Flags by_norm = small_flags();
+  by_norm.loss_scale.reset();
+  by_norm.grad_norm_skip_threshold = 1e6;
+  for (const Flags& base : {small_flags(), by_norm}) {
+    for (const Injection injection : {Injection::grad, Injection::shard}) {
+      for (const bool graph : {false, true}) {
+        TrainingBench bench(graph ? with_graph(base, 1) : base, GetParam());
+        iterations(bench, 2);
+        const std::vector<uint64_t> before = bench.optimizer_state();
+        bench.inject(1, injection);
+        iterations(bench, 1);
+        EXPECT_EQ(bench.log.count<Adam>(), 0u);
+        EXPECT_TRUE(bench.optimizer_state() == before);
+        EXPECT_TRUE(bench.step(0).weights_current());
+        EXPECT_EQ(bench.step(0).batch(), 3u);
+        EXPECT_EQ(bench.step(0).counts().replays, graph ? 2 : 0);
+        iterations(bench, 1);
+        EXPECT_GT(bench.log.count<Adam>(), 0u);
+      }
     }
   }
 }
