@@ -24,10 +24,10 @@ rc::Gen<Program> generated() {
   };
 }
 
-// A program after a few generations of mutants and splices.
-Program evolved() {
-  Program program = *generated();
-  const Program other = *generated();
+// A program after a few generations of mutants and splices of two.
+Program evolved(const rc::Gen<Program>& drawn) {
+  Program program = *drawn;
+  const Program other = *drawn;
   RandomChoices choices(any_seed());
   for (int i = pick_between(choices, 1, 6, "generations"); i > 0; --i)
     program = flip(choices, 30, "splice") ? splice(program, other, choices) : mutate(program, choices);
@@ -62,7 +62,7 @@ RC_GTEST_PROP(Programs, GeneratedAreSoundAndPass, ()) {
 }
 
 RC_GTEST_PROP(Programs, MutantsAndSplicesAreSoundAndPass, ()) {
-  const Program program = evolved();
+  const Program program = evolved(generated());
   assert_sound(program);
   assert_clean(program);
 }
@@ -70,7 +70,7 @@ RC_GTEST_PROP(Programs, MutantsAndSplicesAreSoundAndPass, ()) {
 // Each number of a size is at least 0 and sizes are compared as sequences, so no chain of candidates is
 // endless.
 RC_GTEST_PROP(Programs, CandidatesAreSmallerAndSound, ()) {
-  const Program program = evolved();
+  const Program program = evolved(rc::gen::noShrink(generated()));
   const ProgramSize size = size_of_program(program);
   for (const Program& candidate : simpler(program)) {
     const ProgramSize smaller = size_of_program(candidate);
@@ -82,7 +82,7 @@ RC_GTEST_PROP(Programs, CandidatesAreSmallerAndSound, ()) {
 
 // Towards a feature that some program keeps: what is left has it, nothing simpler has, and it passes.
 RC_GTEST_PROP(Programs, ShrunkAreSoundAndMinimalAndPass, ()) {
-  const Program program = evolved();
+  const Program program = evolved(rc::gen::noShrink(generated()));
   const ActionKind kept = program.actions[any_seed() % program.actions.size()].kind;
   const auto has_it = [&](const Program& p) {
     for (const Action& action : p.actions)

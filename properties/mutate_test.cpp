@@ -111,6 +111,10 @@ TEST(States, TellHostStatesApart) {
   EXPECT_EQ(states(graph + "train 9\n"), once) << "more of the same";
   EXPECT_NE(states(graph + "start_loop\ntrain 3\n"), once);
   EXPECT_NE(states("train 3\n"), once);
+  // The loop begins with hooks off: due, its first step cannot be captured; not due, it would not be anyway.
+  const std::string later = "set cuda_graph_impl full_iteration\nset cuda_graph_warmup_steps 9\n";
+  const std::string loop = "train 1\nstart_loop\ntrain 1\n";
+  EXPECT_NE(states(graph + loop), states(later + loop));
   std::set<uint32_t> reached;
   for (uint64_t seed = 1; seed <= 200; ++seed)
     for (const uint32_t state : run_program(drawn(seed), {}).states) reached.insert(state);
