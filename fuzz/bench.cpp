@@ -1,12 +1,14 @@
 #include "fuzz/bench.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "fuzz/exit_code.h"
 #include "fuzz/files.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
+#include "properties/mutate.h"
 #include "properties/run.h"
 
 namespace gatherfuzz {
@@ -63,6 +65,21 @@ Totals run_all(const std::vector<Program>& programs, const RunOptions& options, 
   return totals;
 }
 
+// Mutants of these programs, one core.
+double mutants_per_second(const std::vector<Program>& programs, double seconds) {
+  RandomChoices choices(1);
+  uint64_t made = 0;
+  const auto start = std::chrono::steady_clock::now();
+  double spent = 0.0;
+  while (spent < seconds || made == 0) {
+    stop_if_interrupted();
+    for (const Program& program : programs) mutate(program, choices);
+    made += programs.size();
+    spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return static_cast<double>(made) / spent;
+}
+
 void print_figure(bool json, const char* name, double value, const char* unit) {
   if (!json) return print_result(std::string(name) + "  " + fixed_text(value, 1) + " " + unit);
   nlohmann::ordered_json line;
@@ -102,6 +119,8 @@ int bench(const BenchOptions& options) {
   figure("symbolic_coarse_ops_per_second", symbolic, true);
   figure("symbolic_programs_with_twins_per_second", twins, false);
   figure("host_programs_with_twins_per_second", host_twins, false);
+  print_figure(options.json, "mutants_per_second", mutants_per_second(programs, options.seconds),
+               "programs/s");
   if (unexpected == 0) return kExitAsExpected;
   print_note("bench: " + with_commas(unexpected) + " runs did not end as expected; see gatherfuzz check " +
              options.corpus);

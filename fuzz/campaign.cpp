@@ -12,6 +12,7 @@
 #include "fuzz/output.h"
 #include "impl/runtime/symbolic/term.h"
 #include "impl/training/flag_text.h"
+#include "properties/action_pairs.h"
 
 namespace gatherfuzz {
 
@@ -60,6 +61,7 @@ class Campaign {
       if (verdict != Verdict::pass) break;
     }
     ++programs_;
+    pairs_.merge(action_pairs_of(program));
     ++counts_[static_cast<std::size_t>(verdict)];
     show();
   }
@@ -105,7 +107,8 @@ class Campaign {
       line += with_commas(runs_[static_cast<std::size_t>(runtime)]) + " on " + std::string(name_of(runtime)) +
               ", ";
     line += with_commas(twins_) + " beside a twin, " + with_commas(inputs_.states()) + " states, " +
-            with_commas(inputs_.kept()) + " programs kept, ";
+            with_commas(inputs_.kept()) + " programs kept, " + with_commas(pairs_.size()) + " of " +
+            with_commas(legal_action_pairs().size()) + " action pairs, ";
     print_result(line + "seed " + std::to_string(options_.seed) + ", " + fixed_text(elapsed(), 1) + " s)");
   }
 
@@ -119,6 +122,7 @@ class Campaign {
   uint64_t twins_ = 0;                                       // runs beside one
   std::array<uint64_t, std::size(kVerdictNames)> counts_{};  // of programs, by verdict
   std::array<uint64_t, std::size(kRuntimeNames)> runs_{};
+  std::set<ActionPair> pairs_;      // of all programs
   std::set<std::string> failures_;  // their files, which class and signature name
 };
 

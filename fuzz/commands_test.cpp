@@ -3,6 +3,7 @@
 #include <set>
 
 #include "fuzz/run_binary_for_tests.h"
+#include "properties/action_pairs.h"
 
 namespace gatherfuzz {
 
@@ -191,6 +192,9 @@ TEST_F(CommandsTest, ACampaignKeepsWhatReachesSomethingNewAndBeginsWithIt) {
     files += entry.is_regular_file();
   EXPECT_GT(files, 10u);
   EXPECT_NE(out.find(", " + std::to_string(files) + " programs kept, "), std::string::npos) << out;
+  EXPECT_NE(out.find(" of " + std::to_string(legal_action_pairs().size()) + " action pairs, "),
+            std::string::npos)
+      << out;
   program("out/corpus/bad.program", "trian 1\n");
   program("out/corpus/faulty.program", "fault drop op=adam\ntrain 1\n");
   const Result again = run({"fuzz", "--runtime", "symbolic", "--runs", std::to_string(files), "--corpus",
@@ -245,10 +249,11 @@ TEST_F(CommandsTest, BenchPrintsItsFigures) {
     EXPECT_GT(figure.at("value").get<double>(), 0.0) << line;
     EXPECT_TRUE(figure.contains("unit") && figure.contains("peer") && figure.contains("ratio")) << line;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "symbolic_ops_per_second", "symbolic_programs_per_second", "host_programs_per_second",
-                       "ops_per_program", "symbolic_coarse_ops_per_second",
-                       "symbolic_programs_with_twins_per_second", "host_programs_with_twins_per_second"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"symbolic_ops_per_second", "symbolic_programs_per_second",
+                                             "host_programs_per_second", "ops_per_program",
+                                             "symbolic_coarse_ops_per_second",
+                                             "symbolic_programs_with_twins_per_second",
+                                             "host_programs_with_twins_per_second", "mutants_per_second"}));
 }
 
 }  // namespace

@@ -6,6 +6,11 @@
 #include <cassert>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace gatherfuzz {
 
@@ -15,6 +20,9 @@ class Choices {
 
   // A number in [0, n); n is at least 1. `what` names the decision, for those who record or enumerate.
   virtual uint64_t below(uint64_t n, const char* what) = 0;
+
+  // The index of an alternative, in proportion to its weight; one of weight 0 is never taken.
+  virtual std::size_t weighted(std::span<const int> weights, const char* what);
 };
 
 // Uniform and independent draws (splitmix64): the same seed gives the same sequence on every machine.
@@ -32,9 +40,40 @@ class RandomChoices final : public Choices {
   uint64_t state_;
 };
 
+// Every sequence of decisions of a small scope, depth first. The scope says of which decisions the
+// alternatives are tried, and of how many, the first ones; any other decision takes its first. Weights only
+// say what is possible.
+//
+//   EnumeratedChoices choices({{"actions", 1}, {"action", EnumeratedChoices::kAll}});
+//   do use(generate_program(choices)); while (choices.next());
+class EnumeratedChoices final : public Choices {
+ public:
+  static constexpr uint64_t kAll = ~uint64_t{0};
+  using Scope = std::map<std::string, uint64_t, std::less<>>;
+
+  explicit EnumeratedChoices(Scope scope) : scope_(std::move(scope)) {}
+
+  uint64_t below(uint64_t n, const char* what) override;
+  std::size_t weighted(std::span<const int> weights, const char* what) override;
+
+  // Begins the next sequence, behind a complete one; false after the last, and then it begins anew.
+  bool next();
+
+ private:
+  struct Decision {
+    uint64_t taken;
+    uint64_t alternatives;
+  };
+
+  Scope scope_;
+  std::vector<Decision> path_;
+  std::size_t at_ = 0;  // decisions that this sequence has taken
+};
+
 // True in `percent` of 100 cases; false is the plainer alternative.
 inline bool flip(Choices& choices, int percent, const char* what) {
-  return choices.below(100, what) >= static_cast<uint64_t>(100 - percent);
+  const int weights[] = {100 - percent, percent};
+  return choices.weighted(weights, what) == 1;
 }
 
 // A number in [least, most].
@@ -51,13 +90,10 @@ struct Weighted {
 // One of the values, in proportion to its weight. Works on any range of Weighted.
 template <class Range>
 auto pick_weighted(Choices& choices, const Range& options, const char* what) {
-  uint64_t total = 0;
-  for (const auto& option : options) total += static_cast<uint64_t>(option.weight);
-  assert(total > 0);
-  uint64_t at = choices.below(total, what);
-  auto option = options.begin();
-  while (at >= static_cast<uint64_t>(option->weight)) at -= static_cast<uint64_t>(option++->weight);
-  return option->value;
+  std::vector<int> weights;
+  weights.reserve(options.size());
+  for (const auto& option : options) weights.push_back(option.weight);
+  return (options.begin() + static_cast<std::ptrdiff_t>(choices.weighted(weights, what)))->value;
 }
 template <class T>
 T pick(Choices& choices, std::initializer_list<Weighted<T>> options, const char* what) {

@@ -8,7 +8,6 @@ namespace gatherfuzz {
 
 namespace {
 
-constexpr int kMostSteps = 22;
 constexpr int kDeliberateRefusalPercent = 6;
 
 bool trains(ActionKind kind) {
@@ -129,7 +128,7 @@ class ActionWriter {
     for (Action& action : actions_) {
       if (trains(action.kind)) training.push_back(&action);
     }
-    const int steps = pick_between(choices_, 1, kMostSteps, "training steps");
+    const int steps = pick_between(choices_, 1, kMostGeneratedSteps, "training steps");
     for (int left = steps - static_cast<int>(training.size()); left > 0; --left) {
       ++training[choices_.below(training.size(), "which trains longer")]->count;
     }
@@ -147,21 +146,23 @@ class ActionWriter {
 };
 
 std::vector<Delay> generate_delays(Choices& choices) {
-  static constexpr const char* kComm[] = {"", "all_gather", "reduce_scatter", "all_reduce"};
-  static constexpr const char* kCompute[] = {"", "quantize", "zero_grad_buffer", "adam"};
   std::vector<Delay> delays;
-  while (delays.size() < 2 && flip(choices, 3, "delay")) {
-    Delay delay;
-    delay.stream = flip(choices, 60, "stream") ? StreamName::comm : StreamName::compute;
-    delay.by = pick_between(choices, 1, 40, "by");
-    const bool comm = delay.stream == StreamName::comm;
-    delay.op = (comm ? kComm : kCompute)[choices.below(4, "op")];
-    delays.push_back(delay);
-  }
+  while (delays.size() < 2 && flip(choices, 3, "delay")) delays.push_back(generate_delay(choices));
   return delays;
 }
 
 }  // namespace
+
+Delay generate_delay(Choices& choices) {
+  static constexpr const char* kComm[] = {"", "all_gather", "reduce_scatter", "all_reduce"};
+  static constexpr const char* kCompute[] = {"", "quantize", "zero_grad_buffer", "adam"};
+  Delay delay;
+  delay.stream = flip(choices, 60, "stream") ? StreamName::comm : StreamName::compute;
+  delay.by = pick_between(choices, 1, 40, "by");
+  const bool comm = delay.stream == StreamName::comm;
+  delay.op = (comm ? kComm : kCompute)[choices.below(4, "op")];
+  return delay;
+}
 
 std::vector<Action> generate_actions(Choices& choices, const Flags& flags) {
   return ActionWriter(choices, flags).write();

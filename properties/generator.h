@@ -14,10 +14,16 @@
 
 namespace gatherfuzz {
 
+// Training steps that a generated or mutated program asks for at most, so that it stays fast; one or two more
+// where injections would leave no step that is taken.
+inline constexpr int kMostGeneratedSteps = 22;
+
 // Flags, now and then delays, about ten actions and about twelve training steps (1 to 24), at least one of
 // which is taken.
 Program generate_program(Choices& choices);
 
+// One `delay` line.
+Delay generate_delay(Choices& choices);
 // Flags that validate() accepts.
 Flags generate_flags(Choices& choices);
 // Actions for these flags; well-paired loops, at least one `train` or `warmup`.

@@ -6,9 +6,10 @@
 
 namespace gatherfuzz {
 
-// A few edits: actions inserted, removed, repeated, swapped or given other arguments; flags as a generated
-// program would have them; another schedule. The result is legal (refusal_before_run lets it pass), as long
-// as generated programs at most, and without faults, expectation, twin and comments.
+// A few edits: actions inserted, removed, repeated, swapped, moved or given other arguments; one flag or a
+// few neighbours as a generated program would have them; another schedule or delay. The result is legal
+// (refusal_before_run lets it pass), as long as generated programs at most, and without faults, expectation,
+// twin and comments.
 Program mutate(const Program& program, Choices& choices);
 
 // The beginning of one program's actions and the end of another's, with the flags of one of them.

@@ -8,11 +8,11 @@ namespace gatherfuzz {
 
 namespace {
 
-enum class GraphPhase : uint64_t { never, none, gathers, gathers_not };
+enum class GraphPhase : uint64_t { never, none, postponed, gathers, gathers_not };
 
 GraphPhase phase_of(const Flags& flags, const TrainStep& step) {
   if (!captures_full_iteration(flags)) return GraphPhase::never;
-  if (step.graph() == 0) return GraphPhase::none;
+  if (step.graph() == 0) return step.capture_postponed() ? GraphPhase::postponed : GraphPhase::none;
   return step.graph_gathers() ? GraphPhase::gathers : GraphPhase::gathers_not;
 }
 

@@ -40,9 +40,12 @@ void TrainStep::force_param_sync() {
   weights_current_ = true;
 }
 
+bool TrainStep::capture_due() const {
+  return captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps;
+}
+
 bool TrainStep::may_capture() const {
-  return captures_full_iteration(flags_) && calls_ >= flags_.cuda_graph_warmup_steps &&
-         (hooks_enabled() || !flags_.overlap_param_gather);
+  return capture_due() && (hooks_enabled() || !flags_.overlap_param_gather);
 }
 
 bool TrainStep::next_work_gathers() const {

@@ -77,9 +77,12 @@ class TrainStep {
   const Assembly& parts() const { return parts_; }
   GraphId graph() const { return graph_; }
   bool graph_gathers() const { return graph_gathers_; }
+  // Whether the next work is due to be captured and may not be: hooks are off and the gather overlaps.
+  bool capture_postponed() const { return graph_ == 0 && capture_due() && !may_capture(); }
   const Flags& flags() const { return flags_; }
 
  private:
+  bool capture_due() const;
   bool may_capture() const;
   void capture();
   void run_work();
