@@ -13,7 +13,7 @@ class FreeRun {
   // `dataset` must outlive it. Flags must have been validated.
   FreeRun(const Flags& flags, const Dataset& dataset);
 
-  // Trains on the next batch; returns the mean loss over ranks and microbatches.
+  // Trains on the next batch; returns the mean loss.
   float step();
 
  private:

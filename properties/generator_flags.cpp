@@ -17,6 +17,7 @@ void draw_recipe(Choices& c, Flags& f) {
   f.fp8_param_gather = flip(c, 88, "fp8_param_gather");
   f.reuse_grad_buf_for_mxfp8_param_ag = f.fp8_param_gather && flip(c, 85, "reuse_grad_buf");
   if (flip(c, 20, "mx_scale_rounding")) f.mx_scale_rounding = ScaleRounding::floor;
+  f.first_last_layers_bf16 = flip(c, 12, "first_last_layers_bf16");
 }
 
 void draw_communication(Choices& c, Flags& f) {
@@ -27,6 +28,7 @@ void draw_communication(Choices& c, Flags& f) {
   if (!flip(c, kSwarmPercent, "swarm: communication")) return;
   f.grad_reduce_in_fp32 = flip(c, 50, "grad_reduce_in_fp32");
   f.average_in_collective = flip(c, 30, "average_in_collective");
+  f.calculate_per_token_loss = !f.average_in_collective && flip(c, 18, "calculate_per_token_loss");
 }
 
 // Sizes around those of single params (32, 1024, 2048, 3072 elements), and odd ones.
@@ -105,7 +107,9 @@ void draw_tokens(Choices& c, Flags& f) {
 
 void draw_shape(Choices& c, Flags& f) {
   const int odd = f.fp8_recipe == Recipe::mxfp8 ? 0 : 20;
-  f.num_layers = pick<int>(c, {{2, 62}, {1, 23}, {3, 15}}, "num_layers");
+  // Three are the fewest of which some stay MXFP8.
+  f.num_layers = f.first_last_layers_bf16 ? pick<int>(c, {{3, 70}, {2, 20}, {1, 10}}, "num_layers")
+                                          : pick<int>(c, {{2, 62}, {1, 23}, {3, 15}}, "num_layers");
   f.hidden_size = pick<int>(c, {{32, 88}, {64, 12}, {16, odd}, {48, odd}}, "hidden_size");
   f.ffn_hidden_size = pick<int>(c, {{32, 65}, {64, 28}, {96, 7}, {24, odd}}, "ffn_hidden_size");
   f.num_attention_heads = pick<int>(c, {{2, 50}, {1, 25}, {4, 25}}, "num_attention_heads");
@@ -168,7 +172,9 @@ void repair_flags(Flags& f) {
   f.untie_embeddings_and_output_weights = true;
   f.fp8_param_gather &= f.fp8_recipe == Recipe::mxfp8;
   f.reuse_grad_buf_for_mxfp8_param_ag &= f.fp8_param_gather;
+  f.first_last_layers_bf16 &= f.fp8_recipe == Recipe::mxfp8;
   f.overlap_param_gather &= f.overlap_grad_reduce;
+  f.average_in_collective &= !f.calculate_per_token_loss;
   if (f.bucket_size) f.num_buckets.reset();
   if (f.cuda_graph_impl == CudaGraphImpl::local) f.cuda_graph_scope = CudaGraphScope::full_iteration;
   if (f.cuda_graph_impl == CudaGraphImpl::full_iteration) f.cuda_graph_scope = CudaGraphScope::empty;

@@ -50,7 +50,7 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
       params_(reference::param_shapes(shape_)),
       settings_(reference_settings(program.flags)),
       lr_schedule_(reference_lr_schedule(program.flags)),
-      model_(shape_, settings_.precision, settings_.scale_rounding),
+      model_(shape_, settings_.precision, settings_.scale_rounding, reference::loss_reduction(settings_)),
       local_(static_cast<std::size_t>(world.ranks())),
       shares_(plan.steps.size()) {}
 
@@ -208,17 +208,38 @@ const reference::Prepared<float>& HostMonitor::prepared(int v) {
   return prepared_;
 }
 
+reference::Batch HostMonitor::batch_of(int step, int r, int microbatch) const {
+  const Flags& f = program_.flags;
+  const auto tokens = static_cast<std::size_t>(shape_.tokens());
+  reference::Batch batch{std::vector<int32_t>(tokens), std::vector<int32_t>(tokens)};
+  for (int row = 0; row < f.micro_batch_size; ++row)
+    dataset_.sample(r, microbatch, static_cast<int32_t>(planned(step).batch), row, f.seq_length,
+                    batch.tokens.data() + row * f.seq_length, batch.targets.data() + row * f.seq_length);
+  return batch;
+}
+
+int HostMonitor::tokens_of(int step) {
+  std::optional<int>& tokens = common(step).tokens;
+  if (tokens) return *tokens;
+  std::ptrdiff_t count = 0;
+  for (int r = 0; r < world_.ranks(); ++r)
+    for (int m = 0; m < planned(step).microbatches; ++m) {
+      const std::vector<int32_t> targets = batch_of(step, r, m).targets;
+      count += std::count_if(targets.begin(), targets.end(),
+                             [](int32_t target) { return target != reference::kMaskedTarget; });
+    }
+  tokens = static_cast<int>(count);
+  return *tokens;
+}
+
 const HostMonitor::Pass& HostMonitor::reference_pass(int r, int microbatch) {
   std::optional<Pass>& pass = local(r).passes[static_cast<std::size_t>(microbatch)];
   if (pass) return *pass;
-  const Flags& f = program_.flags;
-  const PlannedStep& step = planned(rank(r).step);
-  std::vector<int32_t> tokens(static_cast<std::size_t>(shape_.tokens())), targets(tokens.size());
-  for (int row = 0; row < f.micro_batch_size; ++row)
-    dataset_.sample(r, microbatch, static_cast<int32_t>(step.batch), row, f.seq_length,
-                    tokens.data() + row * f.seq_length, targets.data() + row * f.seq_length);
-  const auto coefficient = static_cast<float>(f.loss_scale.value_or(1.0) / step.microbatches);
-  pass = model_.forward_backward(prepared(rank(r).transitions), tokens, targets, coefficient);
+  const int step = rank(r).step;
+  const reference::Batch batch = batch_of(step, r, microbatch);
+  const float coefficient =
+      reference::gradient_coefficient(settings_, static_cast<std::size_t>(planned(step).microbatches));
+  pass = model_.forward_backward(prepared(rank(r).transitions), batch.tokens, batch.targets, coefficient);
   return *pass;
 }
 
@@ -254,79 +275,6 @@ void HostMonitor::compare_gradient(const OpRef& op, uint32_t param, const std::v
          "the gradient of " + param_name(param) + " differs from the reference's by " +
              std::to_string(std::sqrt(difference / size)) + " of its size; the bound is " +
              std::to_string(bound));
-}
-
-// Hop 3: exact, from the implementation's local gradients, in ascending order of ranks.
-const std::vector<float>* HostMonitor::reduced(int step, uint32_t param) {
-  std::vector<float>& result = common(step).reduced[param];
-  if (!result.empty()) return &result;
-  std::vector<std::vector<float>> by_rank;
-  for (const Local& l : local_) {
-    if (l.step != step || l.gradients[param].empty()) return nullptr;
-    by_rank.push_back(l.gradients[param]);
-  }
-  result = reduce(std::move(by_rank));
-  return &result;
-}
-
-std::vector<float> HostMonitor::reduce(std::vector<std::vector<float>> by_rank) const {
-  if (by_rank.size() == 1) return by_rank[0];
-  const bool average = settings_.average_in_collective;
-  if (!average)
-    for (std::vector<float>& g : by_rank)
-      reference::scale_before_sum(settings_.grad_precision, g, world_.ranks());
-  return reference::reduce(settings_.grad_precision, by_rank, average);
-}
-
-void HostMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& operand) {
-  const RankState& state = rank(op.rank);
-  if (!state.in_step || injected(state.step)) return;
-  const float* found = memory(op.rank).load(operand);
-  for (const ShardPiece& piece : shard.pieces) {
-    const std::vector<float>* expected = reduced(state.step, piece.param);
-    if (expected != nullptr && std::memcmp(found + piece.in_shard, expected->data() + piece.in_param,
-                                           piece.count * sizeof(float)) == 0)
-      continue;
-    use_share(&StepShares::reduced, op.rank, kInfinity);
-    report_reduced(op, piece, operand, reduced_text(piece, {found + piece.in_shard, piece.count}, expected));
-  }
-  memory(op.rank).end_op();
-}
-
-// Which one change of what is expected explains what was found, bit for bit; otherwise where they differ.
-std::string HostMonitor::reduced_text(const ShardPiece& piece, std::span<const float> found,
-                                      const std::vector<float>* expected) const {
-  std::vector<std::vector<float>> by_rank;
-  for (const Local& l : local_)
-    by_rank.push_back(l.gradients.empty() ? std::vector<float>() : l.gradients[piece.param]);
-  for (std::size_t r = 0; r < by_rank.size() && expected == nullptr; ++r)
-    if (by_rank[r].empty()) return "nothing of rank " + std::to_string(r);
-  if (expected == nullptr) return "gradients of different steps";
-  const auto same = [&](std::size_t i, float value) {
-    return std::bit_cast<uint32_t>(found[i]) == std::bit_cast<uint32_t>(value);
-  };
-  const auto equals = [&](const auto& value) {
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (!same(i, value(piece.in_param + i))) return false;
-    return true;
-  };
-  if (equals([](std::size_t) { return 0.0f; })) return "zero";
-  for (std::size_t r = 0; r < by_rank.size(); ++r) {
-    std::vector<std::vector<float>> others = by_rank;
-    std::fill(others[r].begin(), others[r].end(), 0.0f);
-    if (others[r].size() != expected->size()) break;  // a rank is in the next step already
-    const std::vector<float> without = reduce(std::move(others));
-    if (equals([&](std::size_t i) { return without[i]; })) return "nothing of rank " + std::to_string(r);
-  }
-  std::size_t different = 0, first = found.size();
-  for (std::size_t i = found.size(); i-- > 0;)
-    if (!same(i, (*expected)[piece.in_param + i])) ++different, first = i;
-  const float here = found[first], there = (*expected)[piece.in_param + first];
-  const float factor = here / there;
-  if (equals([&](std::size_t i) { return (*expected)[i] * factor; }))
-    return "that times " + number_text(factor);
-  return std::to_string(different) + " of " + std::to_string(found.size()) +
-         " elements differ; the first is " + number_text(here) + " in place of " + number_text(there);
 }
 
 // Hop 4.
@@ -381,6 +329,7 @@ void HostMonitor::check_losses(int r) {
   const RankState& state = rank(r);
   const PlannedStep& step = planned(state.step);
   if (step.grad_injected(r)) return;
+  const bool per_token = settings_.calculate_per_token_loss;
   float sum = 0.0f, logits_rms = 0.0f;
   for (int m = 0; m < step.microbatches; ++m) {
     const Pass& pass = reference_pass(r, m);
@@ -388,17 +337,19 @@ void HostMonitor::check_losses(int r) {
     logits_rms = std::max(logits_rms, pass.logits_rms);
     const float found = *memory(r).in<float>(state.step_ops->parts().model->loss(m));
     if (found == pass.loss) continue;
-    const double bound = reference::hop2_bounds(shape_, settings_.precision, pass.logits_rms).loss;
+    const double mean_bound = reference::hop2_bounds(shape_, settings_.precision, pass.logits_rms).loss;
+    const double bound = per_token ? pass.tokens * mean_bound : mean_bound;
     if (!use_share(&StepShares::loss, r, std::abs(static_cast<double>(found) - pass.loss) / bound))
       report(FailureClass::wrong_loss, r, "cross_entropy", "loss",
              "the loss is " + std::to_string(found) + "; the reference's is " + std::to_string(pass.loss));
   }
   Common& c = common(state.step);
-  c.losses[static_cast<std::size_t>(r)] = sum / static_cast<float>(step.microbatches);
+  c.losses[static_cast<std::size_t>(r)] = per_token ? sum : sum / static_cast<float>(step.microbatches);
+  const double parts = per_token ? tokens_of(state.step) : static_cast<double>(c.losses.size());
   double mean = 0.0;
   for (const std::optional<float>& loss : c.losses) {
     if (!loss) return;  // the last rank to end the step compares the mean
-    mean += *loss / static_cast<double>(c.losses.size());
+    mean += *loss / parts;
   }
   const float found = *memory(r).in<float>(state.step_ops->reduced_loss());
   const double rounding = std::abs(mean) * (world_.ranks() + step.microbatches + 2) * 0x1p-24;

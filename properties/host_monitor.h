@@ -48,7 +48,8 @@ class HostMonitor : public Monitor {
   struct Common {
     std::vector<std::vector<float>> reduced;  // by param, empty until first asked for
     float norm = 0.0f;
-    std::vector<std::optional<float>> losses;  // by rank: the reference's mean over microbatches
+    std::optional<int> tokens;                 // of all ranks that count
+    std::vector<std::optional<float>> losses;  // by rank: the reference's, mean over microbatches or sum
   };
 
   void check_weight(const OpRef& op, const Operand& operand, Plane plane, uint32_t param) override;
@@ -75,12 +76,16 @@ class HostMonitor : public Monitor {
   const reference::Prepared<float>& prepared(int v);
   Local& local(int rank);
   Common& common(int step);
+  reference::Batch batch_of(int step, int rank, int microbatch) const;
+  int tokens_of(int step);
   const Pass& reference_pass(int rank, int microbatch);
   void compare_gradient(const OpRef& op, uint32_t param, const std::vector<float>& found);
   const std::vector<float>* reduced(int step, uint32_t param);
-  std::vector<float> reduce(std::vector<std::vector<float>> by_rank) const;
+  std::vector<float> reduce(std::vector<std::vector<float>> by_rank, int step);
+  std::vector<float> over_ranks(std::vector<std::vector<float>> by_rank) const;
+  void divide_by_tokens(std::vector<float>& gradient, int step);
   std::string reduced_text(const ShardPiece& piece, std::span<const float> found,
-                           const std::vector<float>* expected) const;
+                           const std::vector<float>* expected, int step);
   bool has_scales_of_zeros(int rank, const Operand& scales, Plane plane, uint32_t param);
   std::vector<float> values_of(int rank, const Operand& operand);
   // Notes the share of a bound used; true if it is not over 1.

@@ -101,10 +101,12 @@ void Monitor::report_reduced(const OpRef& op, const ShardPiece& piece, const Ope
   violation.operand = reduced;
   violation.operand.begin += piece.in_shard * width;
   violation.operand.bytes = piece.count * width;
-  violation.expected =
-      (world_.ranks() == 1 ? "the sum over "
-                           : "the mean over " + counted(world_.ranks(), "rank") + " of the sum over ") +
-      counted(microbatches, "microbatch");
+  const bool per_token = program_.flags.calculate_per_token_loss;
+  violation.expected = (world_.ranks() == 1 ? "the sum over "
+                                            : std::string(per_token ? "the sum over " : "the mean over ") +
+                                                  counted(world_.ranks(), "rank") + " of the sum over ") +
+                       counted(microbatches, "microbatch") +
+                       (per_token ? ", divided by the tokens of all ranks" : "");
   violation.found = std::move(found);
 }
 

@@ -26,6 +26,19 @@ Action any_action(const Flags& flags, Choices& choices) {
   return drawn[index_below(choices, drawn.size(), "which action")];
 }
 
+// Of a rule that is broken, all flags become like the drawn ones, which break none: so no flag is kept out
+// by another.
+void follow_rules(Flags& flags, const Flags& drawn) {
+  for (std::size_t i = 0; i < flag_rules().size(); ++i) {
+    const std::vector<FlagConflict> broken = validate(flags);
+    if (broken.empty()) return;
+    for (const std::string_view name : broken.front().names) {
+      const FlagInfo* info = find_flag(name);
+      info->set(flags, info->get(drawn));
+    }
+  }
+}
+
 // From a flag that the drawn ones have otherwise on, `most` flags become like the drawn ones. Flags that
 // belong together are neighbours in the table.
 void change_flags(Program& p, int most, Choices& choices) {
@@ -38,6 +51,7 @@ void change_flags(Program& p, int most, Choices& choices) {
     info.set(p.flags, info.get(drawn));
     --most;
   }
+  follow_rules(p.flags, drawn);
 }
 
 void change_schedule(Program& p, Choices& choices) {

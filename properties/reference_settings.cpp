@@ -34,8 +34,8 @@ reference::LrDecayStyle decay_style_of(LrDecayStyle style) {
 }  // namespace
 
 reference::Shape reference_shape(const Flags& f) {
-  return {f.num_layers, f.hidden_size, f.ffn_hidden_size, f.num_attention_heads,
-          f.seq_length, f.vocab_size,  f.micro_batch_size};
+  return {f.num_layers, f.hidden_size, f.ffn_hidden_size,  f.num_attention_heads,
+          f.seq_length, f.vocab_size,  f.micro_batch_size, f.first_last_layers_bf16};
 }
 
 reference::TrainSettings reference_settings(const Flags& f) {
@@ -46,6 +46,7 @@ reference::TrainSettings reference_settings(const Flags& f) {
   settings.grad_precision =
       reduces_in_fp32(f) ? reference::GradPrecision::fp32 : reference::GradPrecision::bf16;
   settings.average_in_collective = f.average_in_collective;
+  settings.calculate_per_token_loss = f.calculate_per_token_loss;
   if (f.loss_scale) settings.loss_scale = static_cast<float>(*f.loss_scale);
   if (f.grad_norm_skip_threshold)
     settings.grad_norm_skip_threshold = static_cast<float>(*f.grad_norm_skip_threshold);

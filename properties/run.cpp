@@ -95,8 +95,10 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   Outcome& outcome = result.outcome;
   World world(world_options(program, plan, options));
   std::optional<Dataset> synthetic;
-  if (options.dataset == nullptr)
+  if (options.dataset == nullptr) {
     synthetic = Dataset::synthetic(program.flags.vocab_size, program.flags.seed);
+    if (program.flags.calculate_per_token_loss) synthetic = std::move(*synthetic).with_masked_targets();
+  }
   const Dataset& dataset = options.dataset != nullptr ? *options.dataset : *synthetic;
   std::vector<std::unique_ptr<TrainStep>> models(static_cast<std::size_t>(world.ranks()));
   std::vector<int> host_steps(models.size(), 0);

@@ -68,6 +68,22 @@ TEST(SameNumbers, RegistrationOrder) {
 TEST(SameNumbers, AverageInCollectiveWithFp32Grads) {
   same_as("average in the collective", mxfp8(), [](Flags& f) { f.average_in_collective = true; });
 }
+TEST(SameNumbers, LayersKeptInBf16AmongMxfp8Ones) {
+  Program program = mxfp8();
+  program.flags.num_layers = 3;
+  program.flags.first_last_layers_bf16 = true;
+  same_as("a bucket a param", program, [](Flags& f) {
+    f.num_buckets.reset();
+    f.bucket_size = 1;
+  });
+  same_as("weights stored whole and quantized on use", program,
+          [](Flags& f) { f.reuse_grad_buf_for_mxfp8_param_ag = f.fp8_param_gather = false; });
+  program.flags.num_layers = 2;
+  same_as("recipe bf16, as no MXFP8 weight is left", program, [](Flags& f) {
+    f.fp8_recipe = Recipe::bf16;
+    f.first_last_layers_bf16 = f.reuse_grad_buf_for_mxfp8_param_ag = f.fp8_param_gather = false;
+  });
+}
 TEST(SameNumbers, HooksOffInTheFirstIterationAndEvaluation) {
   const std::vector<uint32_t> expected = numbers_of(mxfp8());
   Program loop =

@@ -68,7 +68,7 @@ TEST(Shrink, TheSeedDefectComesDownToWhatItNeeds) {
   fault.op = "copy_main_params_to_param_buffer";
   fault.when = FaultWhen::replay_with_hooks_off;
   int found = 0;
-  for (uint64_t seed = 1; seed <= 400 && found < 5; ++seed) {
+  for (uint64_t seed = 1; seed <= 1000 && found < 5; ++seed) {
     Program program = drawn(seed);
     program.faults = {fault};
     RunOptions options;

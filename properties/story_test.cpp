@@ -34,6 +34,11 @@ TEST(Story, AReducedGradientSaysWhatItLacks) {
        "nothing of rank 1, microbatch 0", nullptr},
       {"fault duplicate op=output_backward rank=1 iteration=2\ntrain 2\n", "rank 1 twice", nullptr},
       {"fault drop op=load_batch rank=1 iteration=2\ntrain 2\n", "a contribution of another batch", nullptr},
+      {"set calculate_per_token_loss true\nfault drop op=divide_by_tokens iteration=2\ntrain 2\n",
+       "the sum over tokens, not divided by their number",
+       "the sum over tokens, not divided by their number"},
+      {"set calculate_per_token_loss true\nfault duplicate op=divide_by_tokens iteration=2\ntrain 2\n",
+       "that, divided by the tokens of all ranks again", "that, divided by the tokens of all ranks again"},
   };
   for (const auto& c : cases) {
     for (const RuntimeKind runtime : {RuntimeKind::symbolic, RuntimeKind::host}) {

@@ -4,8 +4,10 @@
 #include <tuple>
 
 #include "impl/kernels/grad_norm.h"
+#include "impl/kernels/load_batch.h"
 #include "impl/kernels/main_params.h"
 #include "impl/kernels/quantize_weight.h"
+#include "impl/kernels/token_count.h"
 #include "properties/reference_settings.h"
 
 namespace gatherfuzz {
@@ -28,6 +30,9 @@ void for_each_held(const SymbolicMemory& memory, const Operand& shard, const std
 
 }  // namespace
 
+Term TermAlgebra::divide(Term a, Term tokens) const {
+  return a * per_token_factor(tokens);
+}
 Term TermAlgebra::squares(Term a, uint32_t elements) const {
   return square_sum_term(a, 0, elements * static_cast<uint32_t>(sizeof(float)));
 }
@@ -80,12 +85,13 @@ void SymbolicMonitor::add_weight_terms() {
   const int version = static_cast<int>(weights_.size());
   const Flags& f = program_.flags;
   const DType dtype = f.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
-  std::vector<WeightTerms> all(parts().params.size());
+  const std::vector<reference::ParamShape> shapes = reference::param_shapes(reference_shape(f));
+  std::vector<WeightTerms> all(shapes.size());
   for (uint32_t p = 0; p < all.size(); ++p) {
     const uint32_t elements = element_count(p);
     const Term value = staged_term(flow().states(version)[p].main, dtype);
     all[p].at(Plane::whole) = {value, elements * static_cast<uint32_t>(size_of(dtype))};
-    if (!parts().params[p].mxfp8 || f.fp8_recipe != Recipe::mxfp8) continue;
+    if (!shapes[p].mx || f.fp8_recipe != Recipe::mxfp8) continue;
     for (const Plane plane : {Plane::rowwise, Plane::columnwise})
       all[p].at(plane) = {quantized_term(value, plane, f.mx_scale_rounding), elements};
     for (const Plane plane : {Plane::rowwise_scale, Plane::columnwise_scale})
@@ -177,27 +183,45 @@ void SymbolicMonitor::summand(int r, uint16_t tag, Label label, Term term) {
   c.foreign = true;
 }
 
+// With per-token loss: the tokens of every rank and microbatch, each counted once.
+std::optional<Term> SymbolicMonitor::tokens_of(int step) const {
+  if (!program_.flags.calculate_per_token_loss) return std::nullopt;
+  const PlannedStep& s = planned(step);
+  Term tokens = kZeroTerm;
+  for (int r = 0; r < world_.ranks(); ++r)
+    for (int m = 0; m < s.microbatches; ++m)
+      tokens += count_term(targets_term(r, m, static_cast<int32_t>(s.batch)));
+  return tokens;
+}
+
+std::optional<Term> SymbolicMonitor::reduced(int step, uint32_t param) {
+  StepTerms& terms = terms_of(step);
+  if (terms.reduced.empty()) {
+    const std::optional<Term> tokens = tokens_of(step);
+    for (const auto& c : terms.contributions) terms.reduced.push_back(flow().reduced(c, tokens));
+  }
+  return terms.reduced[param];
+}
+
 void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const Operand& reduced) {
   const RankState& state = rank(op.rank);
   if (!state.in_step || injected(state.step)) return;
-  StepTerms& terms = terms_of(state.step);
-  if (terms.reduced.empty()) {
-    for (const auto& c : terms.contributions) terms.reduced.push_back(flow().reduced(c));
-  }
   const auto width = static_cast<uint32_t>(size_of(reduced.dtype));
   const ShardPiece* wrong = nullptr;  // the piece reported last
   for_each_held(memory(op.rank), reduced, shard.pieces, [&](const ShardPiece& piece, const Segment& s) {
-    const std::optional<Term>& expected = terms.reduced[piece.param];
+    const std::optional<Term> expected = this->reduced(state.step, piece.param);
     const uint32_t offset = (piece.in_param - piece.in_shard) * width + (s.begin - reduced.begin);
     if (&piece == wrong || (expected && s.term == *expected && (!s.has_position() || s.offset == offset)))
       return;
     wrong = &piece;
-    report_reduced(op, piece, reduced, reduced_text(terms.contributions[piece.param], s.term));
+    report_reduced(op, piece, reduced,
+                   reduced_text(terms_of(state.step).contributions[piece.param], s.term, state.step));
   });
 }
 
 // Which one change of what is expected explains what was found: terms add up and scale exactly.
-std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& c, Term found) const {
+std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& c, Term found,
+                                          int step) const {
   if (c.foreign) return "a contribution of another batch";
   const auto ranks = static_cast<std::size_t>(world_.ranks());
   const std::size_t microbatches = c.by_source.size() / ranks;
@@ -211,7 +235,10 @@ std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& 
     sum += *c.by_source[i];
   }
   if (found == kZeroTerm) return "zero";
-  const Term factor = ranks == 1 ? 1 : scale_term(1.0f / static_cast<float>(ranks));
+  const std::optional<Term> tokens = tokens_of(step);
+  const Term factor = tokens       ? per_token_factor(*tokens)
+                      : ranks == 1 ? 1
+                                   : scale_term(1.0f / static_cast<float>(ranks));
   const auto one_changed = [&](Term part, const std::string& name) -> std::string {
     if (found == (sum - part) * factor) return "nothing of " + name;
     return found == (sum + part) * factor ? name + " twice" : "";
@@ -226,7 +253,9 @@ std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& 
     if (const std::string text = one_changed(of_rank, "rank " + std::to_string(r)); !text.empty())
       return text;
   }
+  if (tokens && found == sum) return "the sum over tokens, not divided by their number";
   if (ranks > 1 && found == sum) return "the sum over ranks, not their mean";
+  if (tokens && found == sum * factor * factor) return "that, divided by the tokens of all ranks again";
   if (ranks > 1 && found == sum * factor * factor) return "the mean, divided by the number of ranks again";
   return "something else";
 }
@@ -276,8 +305,8 @@ bool SymbolicMonitor::is_zero_gradient(int r, const Operand& operand) {
 void SymbolicMonitor::take_step(int step) {
   std::vector<Term> grads;
   grads.reserve(parts().params.size());
-  for (const auto& c : terms_of(step).contributions)
-    grads.push_back(flow().reduced(c).value_or("unknown"_term));
+  for (uint32_t p = 0; p < parts().params.size(); ++p)
+    grads.push_back(reduced(step, p).value_or("unknown"_term));
   flow().take_step(grads);
 }
 

@@ -22,6 +22,7 @@ struct TermAlgebra {
   Term zero() const { return kZeroTerm; }
   Term add(Term a, Term b) const { return a + b; }
   Term scale(Term a, float factor) const { return a * scale_term(factor); }
+  Term divide(Term a, Term tokens) const;
   Term squares(Term a, uint32_t elements) const;
   Term norm(Term squares) const;
   Term clip(Term norm, float limit) const;
@@ -83,8 +84,10 @@ class SymbolicMonitor : public Monitor, private SummandListener {
                            Term found);
   // From the first to the last byte of the operand, counted from its begin, that is not of this term.
   std::pair<uint32_t, uint32_t> other_than(int rank, const Operand& operand, Term expected);
-  std::string reduced_text(const reference::Contributions<Term>& contributions, Term found) const;
+  std::string reduced_text(const reference::Contributions<Term>& contributions, Term found, int step) const;
   StepTerms& terms_of(int step);
+  std::optional<Term> reduced(int step, uint32_t param);
+  std::optional<Term> tokens_of(int step) const;
   void begin_terms(int step);
   uint32_t element_count(uint32_t param) const;
 

@@ -23,20 +23,22 @@ Path forward_path(const Shape& shape) {
   const int linear = 3 * shape.hidden_size + shape.ffn_hidden_size;
   const int layer = 2 * norm + attention + linear;
   return {shape.num_layers * layer + norm + shape.hidden_size, 10 * shape.num_layers + 2,
-          4 * shape.num_layers};
+          4 * mx_layers(shape)};
 }
 
 // The forward path, then dlogits, output, final_norm; per layer fc2, swiglu, fc1, norm2, add, proj,
-// attention, qkv, norm1, add; and the sum over tokens of a weight's gradient with its two operands.
+// attention, qkv, norm1, add; and the sum over tokens of a weight's gradient with its two operands. Only MX
+// weights quantize.
 Path gradient_path(const Shape& shape) {
   const int norm = 2 * shape.hidden_size;  // the sum q, and r from forward
   const int attention = 2 * shape.head_dim() + 2 * shape.seq_length;
   const int linear = 5 * shape.hidden_size + 2 * shape.ffn_hidden_size;  // over outputs: H + 2F + H + 3H
   const int layer = 2 * norm + attention + linear;
   const Path forward = forward_path(shape);
+  const int quantizations = mx_layers(shape) == 0 ? 0 : 4 * mx_layers(shape) + 2;
   return {
       forward.terms + shape.vocab_size + shape.vocab_size + norm + shape.num_layers * layer + shape.tokens(),
-      forward.roundings + 10 * shape.num_layers + 3, forward.quantizations + 4 * shape.num_layers + 2};
+      forward.roundings + 10 * shape.num_layers + 3, forward.quantizations + quantizations};
 }
 
 double deviation(const Path& path, Precision precision) {

@@ -134,6 +134,14 @@ TEST(Hop2Bounds, GrowWithDepthAndLogitsAndNothingElseSurprises) {
   EXPECT_LT(hop2_bounds(two, Precision::fp32, 0.1f).gradient_relative, 1e-3f);
   EXPECT_LT(hop2_bounds(two, Precision::bf16, 0.1f).gradient_relative,
             hop2_bounds(two, Precision::mxfp8, 0.1f).gradient_relative);
+  Shape bf16_ends = two;
+  bf16_ends.first_last_layers_bf16 = true;
+  EXPECT_EQ(hop2_bounds(bf16_ends, Precision::mxfp8, 0.1f).gradient_relative,
+            hop2_bounds(two, Precision::bf16, 0.1f).gradient_relative)
+      << "no MX weight is left";
+  bf16_ends.num_layers = 8;
+  EXPECT_LT(hop2_bounds(bf16_ends, Precision::mxfp8, 0.1f).gradient_relative,
+            hop2_bounds(eight, Precision::mxfp8, 0.1f).gradient_relative);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 // told; that every contribution must be there once, it demands.
 //
 // Algebra gives the value type and the operations on it:
-//   Value zero(); Value add(Value, Value); Value scale(Value, float); Value squares(Value, elements);
+//   Value zero(); Value add(Value, Value); Value scale(Value, float); Value divide(Value, Value tokens);
+//   Value squares(Value, elements);
 //   Value norm(Value squares); Value clip(Value norm, float limit);
 //   State adam(State before, Value grad, Value coefficient, int step, float weight_decay);
 //   State {Value main, exp_avg, exp_avg_sq}
@@ -46,15 +47,18 @@ class Dataflow {
   // By param.
   const std::vector<State>& states(int version) const { return versions_[static_cast<std::size_t>(version)]; }
 
-  // What the optimizer must find as the reduced gradient: the mean over ranks of the sum over microbatches.
-  // Empty if a contribution is missing or a foreign one was added.
-  std::optional<Value> reduced(const Contributions<Value>& contributions) const {
+  // What the optimizer must find as the reduced gradient: the mean over ranks of the sum over microbatches;
+  // or, given the number of tokens on all ranks, the sum divided by it. Empty if a contribution is missing or
+  // a foreign one was added.
+  std::optional<Value> reduced(const Contributions<Value>& contributions,
+                               const std::optional<Value>& tokens) const {
     if (contributions.foreign) return std::nullopt;
     Value sum = algebra_.zero();
     for (const std::optional<Value>& c : contributions.by_source) {
       if (!c) return std::nullopt;
       sum = algebra_.add(sum, *c);
     }
+    if (tokens) return algebra_.divide(sum, *tokens);
     return rules_.ranks == 1 ? sum : algebra_.scale(sum, 1.0f / static_cast<float>(rules_.ranks));
   }
 

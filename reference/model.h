@@ -30,7 +30,8 @@ using Prepared = std::vector<PreparedWeight<Real>>;  // by parameter index
 
 template <typename Real>
 struct LossAndGradients {
-  Real loss = 0;                             // mean over tokens, not scaled
+  Real loss = 0;                             // mean or sum over tokens, not scaled
+  int tokens = 0;                            // that count
   float logits_rms = 0;                      // input of hop2_bounds
   std::vector<std::vector<Real>> gradients;  // by parameter index, never rounded, of this microbatch alone
 };
@@ -54,12 +55,14 @@ template <typename Real>
 class BasicModel {
  public:
   // Throws std::invalid_argument when heads do not divide hidden, or MX blocks of 32 do not fit the shape.
-  BasicModel(const Shape& shape, Precision precision, ScaleRounding rounding)
+  BasicModel(const Shape& shape, Precision precision, ScaleRounding rounding,
+             LossReduction loss_reduction = LossReduction::mean)
       : shape_(shape),
         attention_shape_{shape.micro_batch_size, shape.seq_length, shape.num_attention_heads,
                          shape.head_dim()},
         precision_(precision),
         rounding_(rounding),
+        loss_reduction_(loss_reduction),
         params_(param_shapes(shape)) {
     if (shape.hidden_size % shape.num_attention_heads != 0)
       throw std::invalid_argument("num_attention_heads must divide hidden_size");
@@ -92,20 +95,23 @@ class BasicModel {
     return prepared;
   }
 
-  // tokens, targets: [micro_batch_size, seq_length], each below vocab_size. Returns the loss.
+  // tokens, targets: [micro_batch_size, seq_length], each below vocab_size, or a masked target. Returns the
+  // loss.
   Real forward(const Prepared<Real>& weights, std::span<const std::int32_t> tokens,
                std::span<const std::int32_t> targets) const {
     return run_forward(weights, tokens, targets).cross_entropy.loss;
   }
 
-  // coefficient = loss_scale / num_microbatches multiplies the gradients, not the loss.
+  // coefficient = loss_scale / num_microbatches, or loss_scale for a sum, multiplies the gradients, not the
+  // loss.
   LossAndGradients<Real> forward_backward(const Prepared<Real>& weights, std::span<const std::int32_t> tokens,
                                           std::span<const std::int32_t> targets, Real coefficient) const {
     const ForwardState state = run_forward(weights, tokens, targets);
-    LossAndGradients<Real> result{state.cross_entropy.loss, root_mean_square(state.logits),
-                                  std::vector<Values>(params_.size())};
+    LossAndGradients<Real> result{state.cross_entropy.loss, state.cross_entropy.tokens,
+                                  root_mean_square(state.logits), std::vector<Values>(params_.size())};
     std::vector<Values>& gradients = result.gradients;
-    const Values dlogits = rounded(cross_entropy_backward(state.cross_entropy, targets, coefficient));
+    const Values dlogits =
+        rounded(cross_entropy_backward(state.cross_entropy, targets, coefficient, loss_reduction_));
     const Values dnorm =
         linear_backward(weights, output_index(shape_), state.final_norm.y, dlogits, gradients);
     Values dx = norm_backward(weights, final_norm_index(shape_), state.layers.back().out, state.final_norm,
@@ -149,7 +155,7 @@ class BasicModel {
     }
     state.final_norm = norm(weights, final_norm_index(shape_), x);
     state.logits = linear(weights, output_index(shape_), state.final_norm.y);
-    state.cross_entropy = cross_entropy(state.logits, targets, shape_.vocab_size);
+    state.cross_entropy = cross_entropy(state.logits, targets, shape_.vocab_size, loss_reduction_);
     return state;
   }
 
@@ -256,6 +262,7 @@ class BasicModel {
   AttentionShape attention_shape_;
   Precision precision_;
   ScaleRounding rounding_;
+  LossReduction loss_reduction_;
   std::vector<ParamShape> params_;
 };
 

@@ -169,39 +169,55 @@ std::vector<Real> swiglu_backward(const std::vector<Real>& dout, const std::vect
   return din;
 }
 
-// loss = mean over t of (log(sum) + max) - logit[target]
+// sum: per-token loss, which is divided by the number of tokens only after all of it was added.
+enum class LossReduction { mean, sum };
+// The target of a token that does not count. For LossReduction::sum only.
+inline constexpr std::int32_t kMaskedTarget = -1;
+
+// loss = mean over t of (log(sum) + max) - logit[target], or the sum over those that are not masked
 template <typename Real>
 struct CrossEntropy {
   Real loss = 0;
+  int tokens = 0;         // that count
   std::vector<Real> max;  // [T]
   std::vector<Real> sum;  // [T], of exp(logit - max)
   std::vector<Real> p;    // [T, V], exp(logit - max) / sum
 };
 template <typename Real>
 CrossEntropy<Real> cross_entropy(const std::vector<Real>& logits, std::span<const std::int32_t> targets,
-                                 int vocab) {
-  CrossEntropy<Real> out{0, std::vector<Real>(targets.size()), std::vector<Real>(targets.size()), logits};
+                                 int vocab, LossReduction reduction = LossReduction::mean) {
+  CrossEntropy<Real> out{0, 0, std::vector<Real>(targets.size()), std::vector<Real>(targets.size()), logits};
   Real* p = out.p.data();
   for (std::size_t t = 0; t < targets.size(); ++t, p += vocab) {
-    const Real target_logit = p[targets[t]];
+    const bool masked = targets[t] == kMaskedTarget;
+    const Real target_logit = masked ? Real(0) : p[targets[t]];
     const auto [max, sum] = softmax(p, vocab);
-    out.loss += (std::log(sum) + max) - target_logit;
     out.max[t] = max;
     out.sum[t] = sum;
+    if (masked) continue;
+    out.loss += (std::log(sum) + max) - target_logit;
+    ++out.tokens;
   }
-  out.loss /= static_cast<Real>(targets.size());
+  if (reduction == LossReduction::mean) out.loss /= static_cast<Real>(targets.size());
   return out;
 }
 
-// dlogits = (p - onehot) * (coefficient / T)
+// dlogits = (p - onehot) * (coefficient / T); of the sum, without / T, and 0 where a target is masked
 template <typename Real>
 std::vector<Real> cross_entropy_backward(const CrossEntropy<Real>& forward,
-                                         std::span<const std::int32_t> targets, Real coefficient) {
+                                         std::span<const std::int32_t> targets, Real coefficient,
+                                         LossReduction reduction = LossReduction::mean) {
   std::vector<Real> dlogits = forward.p;
   const std::size_t vocab = dlogits.size() / targets.size();
-  for (std::size_t t = 0; t < targets.size(); ++t)
-    dlogits[t * vocab + static_cast<std::size_t>(targets[t])] -= Real(1);
-  const Real factor = coefficient / static_cast<Real>(targets.size());
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (targets[t] == kMaskedTarget) {
+      std::fill_n(dlogits.data() + t * vocab, vocab, Real(0));
+    } else {
+      dlogits[t * vocab + static_cast<std::size_t>(targets[t])] -= Real(1);
+    }
+  }
+  const bool mean = reduction == LossReduction::mean;
+  const Real factor = mean ? coefficient / static_cast<Real>(targets.size()) : coefficient;
   for (Real& value : dlogits) value *= factor;
   return dlogits;
 }

@@ -20,10 +20,20 @@ GATHERFUZZ_REFERENCE_CLONES void accumulate(GradPrecision precision, std::span<f
   }
 }
 
-GATHERFUZZ_REFERENCE_CLONES void scale_before_sum(GradPrecision precision, std::span<float> gradient,
-                                                  int data_parallel_size) {
-  const float factor = 1.0f / static_cast<float>(data_parallel_size);
+namespace {
+
+GATHERFUZZ_REFERENCE_CLONES void scale(GradPrecision precision, std::span<float> gradient, float factor) {
   for (float& value : gradient) value = round_gradient(precision, value * factor);
+}
+
+}  // namespace
+
+void scale_before_sum(GradPrecision precision, std::span<float> gradient, int data_parallel_size) {
+  scale(precision, gradient, 1.0f / static_cast<float>(data_parallel_size));
+}
+
+void divide_by_tokens(GradPrecision precision, std::span<float> gradient, int tokens) {
+  scale(precision, gradient, 1.0f / static_cast<float>(tokens));
 }
 
 GATHERFUZZ_REFERENCE_CLONES std::vector<float> reduce(GradPrecision precision,

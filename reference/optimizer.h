@@ -26,6 +26,10 @@ void scale_before_sum(GradPrecision precision, std::span<float> gradient, int da
 std::vector<float> reduce(GradPrecision precision, const std::vector<std::vector<float>>& by_rank,
                           bool average_in_collective);
 
+// gradient = round(gradient * (1 / tokens)): per-token loss, after the sum over ranks, tokens being those of
+// all ranks.
+void divide_by_tokens(GradPrecision precision, std::span<float> gradient, int tokens);
+
 // gradient * (1 / loss_scale), or unchanged without a loss scale.
 void unscale(std::span<float> gradient, std::optional<float> loss_scale);
 bool all_finite(std::span<const float> gradient);

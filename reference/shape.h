@@ -17,13 +17,15 @@ struct Shape {
   int seq_length = 0;
   int vocab_size = 0;
   int micro_batch_size = 0;
+  bool first_last_layers_bf16 = false;  // the first and the last layer have no MX weights
 
   int tokens() const { return micro_batch_size * seq_length; }
   int head_dim() const { return hidden_size / num_attention_heads; }
 };
 
 // What forward and backward compute with. fp32: FP32 weights and activations. bf16: both bf16. mxfp8: bf16,
-// with qkv, proj, fc1 and fc2 multiplied in MX blocks. Sums are FP32 in all three.
+// with qkv, proj, fc1 and fc2 multiplied in MX blocks, in the layers that have MX weights. Sums are FP32 in
+// all three.
 enum class Precision { fp32, bf16, mxfp8 };
 
 struct ParamShape {
@@ -36,6 +38,10 @@ struct ParamShape {
 };
 
 std::vector<ParamShape> param_shapes(const Shape& shape);
+
+// Whether a layer, counted from 0, has MX weights under Precision::mxfp8, and how many layers have.
+bool has_mx_weights(const Shape& shape, int layer);
+int mx_layers(const Shape& shape);
 
 // Indices into param_shapes.
 struct LayerParams {

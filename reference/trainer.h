@@ -23,14 +23,19 @@ struct TrainSettings {
   ScaleRounding scale_rounding = ScaleRounding::up;
   GradPrecision grad_precision = GradPrecision::fp32;
   bool average_in_collective = false;
+  bool calculate_per_token_loss = false;  // sums over tokens, divided by the tokens of all ranks in the end
   std::optional<float> loss_scale;
   float clip_grad = 0;  // 0: no clipping
   AdamSettings adam;
   std::optional<float> grad_norm_skip_threshold = {};
 };
 
+LossReduction loss_reduction(const TrainSettings& settings);
+// What multiplies the gradients of each microbatch.
+float gradient_coefficient(const TrainSettings& settings, std::size_t microbatches);
+
 struct StepResult {
-  float loss = 0;  // mean over ranks and microbatches
+  float loss = 0;  // mean over ranks and microbatches, or over tokens
   float grad_norm = 0;
   // Nothing was updated: loss_scale is set and a reduced gradient is not finite, or the norm is over
   // grad_norm_skip_threshold or not finite.
@@ -51,11 +56,17 @@ class Trainer {
   std::vector<std::vector<float>> weights() const;
 
  private:
-  // One rank's main_grad by parameter index; adds its losses.
+  // Of all ranks and microbatches so far.
+  struct Total {
+    double loss = 0;
+    int tokens = 0;
+  };
+  // One rank's main_grad by parameter index; adds its losses and tokens.
   std::vector<std::vector<float>> local_gradients(const Prepared<float>& prepared,
-                                                  const std::vector<Batch>& microbatches, double& loss) const;
+                                                  const std::vector<Batch>& microbatches, Total& total) const;
   // The gradients the optimizer sees.
-  std::vector<std::vector<float>> reduced(std::vector<std::vector<std::vector<float>>> by_rank) const;
+  std::vector<std::vector<float>> reduced(std::vector<std::vector<std::vector<float>>> by_rank,
+                                          int tokens) const;
 
   std::vector<ParamShape> params_;
   Model model_;

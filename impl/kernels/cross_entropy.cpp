@@ -1,7 +1,10 @@
 #include "impl/kernels/cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "impl/kernels/dataset.h"
 
 namespace gatherfuzz {
 
@@ -27,19 +30,20 @@ void CrossEntropy::host(HostMemory& memory) const {
     const float m = largest(row, vocab);
     float z = 0.0f;
     for (uint32_t v = 0; v < vocab; ++v) z += std::exp(row[v] - m);
+    max[t] = m;
+    sum[t] = z;
+    if (per_token && target[t] == kMaskedTarget) continue;
     const auto wanted = static_cast<uint32_t>(target[t]);
     const float logit = wanted < vocab ? row[wanted] : std::numeric_limits<float>::quiet_NaN();
     total += (std::log(z) + m) - logit;
-    max[t] = m;
-    sum[t] = z;
   }
-  *memory.out<float>(loss) = total / static_cast<float>(tokens);
+  *memory.out<float>(loss) = per_token ? total : total / static_cast<float>(tokens);
 }
 
 void CrossEntropyBackward::host(HostMemory& memory) const {
   const uint32_t tokens = targets.count();
   const uint32_t vocab = logits.count() / tokens;
-  const float factor = coefficient.value / static_cast<float>(tokens);
+  const float factor = per_token ? coefficient.value : coefficient.value / static_cast<float>(tokens);
   const float* row = memory.load(logits);
   const int32_t* target = memory.in<int32_t>(targets);
   const float* max = memory.in<float>(row_max);
@@ -47,6 +51,10 @@ void CrossEntropyBackward::host(HostMemory& memory) const {
   float* out = memory.staging(dlogits);
   float* gradient = out;
   for (uint32_t t = 0; t < tokens; ++t, row += vocab, gradient += vocab) {
+    if (per_token && target[t] == kMaskedTarget) {
+      std::fill_n(gradient, vocab, 0.0f);
+      continue;
+    }
     for (uint32_t v = 0; v < vocab; ++v) gradient[v] = std::exp(row[v] - max[t]);
     for (uint32_t v = 0; v < vocab; ++v) gradient[v] = gradient[v] / sum[t];
     const auto wanted = static_cast<uint32_t>(target[t]);

@@ -1,5 +1,6 @@
 #include "impl/kernels/dataset.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -43,6 +44,7 @@ void Dataset::sample(int32_t rank, int32_t microbatch, int32_t batch, int32_t ro
   uint64_t state = hash(seed_, 0x73616D706C65u);
   for (const int32_t key : {rank, microbatch, batch, row}) state = hash(state, static_cast<uint64_t>(key));
   const std::size_t start = text_.empty() ? 0 : state % text_.size();
+  const int32_t masked = masks_ ? below(hash(state, 0x6D61736Bu), static_cast<uint64_t>(seq / 2 + 1)) : 0;
   int32_t token = below(state, static_cast<uint64_t>(vocab_));
   for (int32_t i = 0; i <= seq; ++i) {
     if (!text_.empty()) {
@@ -55,6 +57,7 @@ void Dataset::sample(int32_t rank, int32_t microbatch, int32_t batch, int32_t ro
     if (i < seq) tokens[i] = token;
     if (i > 0) targets[i - 1] = token;
   }
+  std::fill_n(targets + (seq - masked), masked, kMaskedTarget);
 }
 
 }  // namespace gatherfuzz

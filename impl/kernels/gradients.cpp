@@ -1,5 +1,6 @@
 #include "impl/kernels/gradients.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -81,7 +82,8 @@ void AverageLoss::host(HostMemory& memory) const {
   const float* in = memory.in<float>(losses);
   float sum = 0.0f;
   for (uint32_t i = 0; i < losses.count(); ++i) sum += in[i];
-  *memory.out<float>(out) = sum * factor.value;
+  *memory.out<float>(out) =
+      tokens.empty() ? sum * factor.value : sum / std::max(*memory.in<float>(tokens), 1.0f);
 }
 
 }  // namespace gatherfuzz

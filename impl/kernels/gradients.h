@@ -55,12 +55,14 @@ struct PoisonShard {
   void symbolic(SymbolicMemory& memory) const;
 };
 
-// out = (sum of the losses of all microbatches) * factor; summed over ranks afterwards.
+// out = (sum of the losses of all microbatches) * factor, with per-token loss / max(tokens, 1) instead;
+// summed over ranks afterwards.
 struct AverageLoss {
   static constexpr const char* kName = "average_loss";
   Read<float, Content::scalar> losses;
   Write<float, Content::scalar> out;
   Coefficient factor;
+  Read<float, Content::scalar> tokens = {};  // per-token loss only: the number of tokens on all ranks
 
   void host(HostMemory& memory) const;
 };

@@ -2,6 +2,22 @@
 
 namespace gatherfuzz {
 
+namespace {
+
+Term batch_term(int32_t rank, int32_t microbatch, int32_t batch) {
+  return mix(mix(mix("batch"_term, static_cast<Term>(rank)), static_cast<Term>(microbatch)),
+             static_cast<Term>(batch));
+}
+
+}  // namespace
+
+Term tokens_term(int32_t rank, int32_t microbatch, int32_t batch) {
+  return mix(batch_term(rank, microbatch, batch), 1);
+}
+Term targets_term(int32_t rank, int32_t microbatch, int32_t batch) {
+  return mix(batch_term(rank, microbatch, batch), 2);
+}
+
 void LoadBatch::host(HostMemory& memory) const {
   int32_t* token = memory.out<int32_t>(tokens);
   int32_t* target = memory.out<int32_t>(targets);
@@ -14,10 +30,8 @@ void LoadBatch::host(HostMemory& memory) const {
 void LoadBatch::symbolic(SymbolicMemory& memory) const {
   const Label label = make_label(static_cast<uint32_t>(rank), static_cast<uint32_t>(microbatch),
                                  static_cast<uint32_t>(batch));
-  const Term term = mix(mix(mix("batch"_term, static_cast<Term>(rank)), static_cast<Term>(microbatch)),
-                        static_cast<Term>(batch));
-  memory.assign(tokens, mix(term, 1), label);
-  memory.assign(targets, mix(term, 2), label);
+  memory.assign(tokens, tokens_term(rank, microbatch, batch), label);
+  memory.assign(targets, targets_term(rank, microbatch, batch), label);
 }
 
 }  // namespace gatherfuzz

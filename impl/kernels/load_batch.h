@@ -6,6 +6,10 @@
 
 namespace gatherfuzz {
 
+// The terms of what is loaded.
+Term tokens_term(int32_t rank, int32_t microbatch, int32_t batch);
+Term targets_term(int32_t rank, int32_t microbatch, int32_t batch);
+
 struct LoadBatch {
   static constexpr const char* kName = "load_batch";
   Write<int32_t, Content::batch> tokens;   // [micro_batch_size, seq_length]
@@ -17,7 +21,7 @@ struct LoadBatch {
   int32_t seq_length = 0;
 
   void host(HostMemory& memory) const;
-  // A term from (rank, microbatch, batch), labelled so.
+  // tokens_term and targets_term, labelled with rank, microbatch and batch.
   void symbolic(SymbolicMemory& memory) const;
 };
 

@@ -11,12 +11,13 @@ std::vector<ParamInfo> model_params(const ModelConfig& config) {
   params.push_back({"embedding", config.vocab_size, hidden, false});
   for (int layer = 0; layer < config.num_layers; ++layer) {
     const std::string prefix = "layers." + std::to_string(layer) + ".";
+    const bool mxfp8 = !config.stays_bf16(layer);
     params.push_back({prefix + "norm1", 1, hidden, false});
-    params.push_back({prefix + "qkv", 3 * hidden, hidden, true});
-    params.push_back({prefix + "proj", hidden, hidden, true});
+    params.push_back({prefix + "qkv", 3 * hidden, hidden, mxfp8});
+    params.push_back({prefix + "proj", hidden, hidden, mxfp8});
     params.push_back({prefix + "norm2", 1, hidden, false});
-    params.push_back({prefix + "fc1", 2 * ffn, hidden, true});
-    params.push_back({prefix + "fc2", hidden, ffn, true});
+    params.push_back({prefix + "fc1", 2 * ffn, hidden, mxfp8});
+    params.push_back({prefix + "fc2", hidden, ffn, mxfp8});
   }
   params.push_back({"final_norm", 1, hidden, false});
   params.push_back({"output", config.vocab_size, hidden, false});

@@ -21,14 +21,20 @@ struct ModelConfig {
   int seq_length = 32;
   int vocab_size = 128;
   int micro_batch_size = 1;
-  bool mx = false;  // qkv, proj, fc1 and fc2 multiply in MXFP8
+  bool mx = false;                      // qkv, proj, fc1 and fc2 multiply in MXFP8
+  bool first_last_layers_bf16 = false;  // but not those of the first and the last layer
   bool mx_params =
       false;  // their weights are stored as MXFP8 planes; otherwise whole, and quantized where used
   DType activation = DType::bf16;  // f32 or bf16; also the dtype of weights stored whole
   ScaleRounding rounding = ScaleRounding::up;
+  bool per_token_loss = false;  // losses and gradients are sums over tokens, without those of masked targets
   int max_microbatches = 16;
 
   int tokens() const { return micro_batch_size * seq_length; }
+  // Whether a layer, counted from 0, stays in bf16 when the model multiplies in MXFP8.
+  bool stays_bf16(int layer) const {
+    return first_last_layers_bf16 && (layer == 0 || layer + 1 == num_layers);
+  }
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -36,7 +42,7 @@ struct ParamInfo {
   std::string name;  // "embedding", "layers.0.norm1", ...
   int rows = 0;
   int cols = 0;
-  bool mxfp8 = false;  // one of the four weights that multiply in MXFP8 when the model does
+  bool mxfp8 = false;  // multiplies in MXFP8 when the model does: qkv, proj, fc1 and fc2 of such layers
 
   int size() const { return rows * cols; }
 };

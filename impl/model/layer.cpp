@@ -33,7 +33,7 @@ void Layer::plan(const ModelConfig& config, BufferPlan& activations, BufferPlan&
   const int hidden = tokens * config.hidden_size;
   const int ffn = tokens * config.ffn_hidden_size;
   const DType dtype = config.activation;
-  // Backward reads the last three as one range; without `mx` also the four before them, the inputs of
+  // Backward reads the last three as one range; without MXFP8 also the four before them, the inputs of
   // products.
   for (View<real>* view : {&attention_out_, &fc2_out_, &out_, &norm1_, &context_, &norm2_})
     activations.add(*view, hidden, dtype);
@@ -45,7 +45,7 @@ void Layer::plan(const ModelConfig& config, BufferPlan& activations, BufferPlan&
   for (View<float>* view : {&row_max_, &row_sum_})
     activations.add(*view, tokens * config.num_attention_heads);
   for (Projection* p : {&qkv_projection_, &proj_projection_, &fc1_projection_, &fc2_projection_}) {
-    if (!config.mx) continue;
+    if (!p->mx) continue;
     activations.add(p->x_quantized, tokens, p->inputs);
     if (!config.mx_params) weights.add(p->weight, p->outputs, p->inputs);
   }
@@ -67,12 +67,13 @@ void Layer::allocate(Runtime& runtime, const ModelConfig& config, int index, con
   fc1_projection_ = {
       hidden, 2 * ffn, {}, {}, gradients.dfc1, gradients.dnorm2_out, {}, gradients.dfc1_quantized, {}};
   fc2_projection_ = {ffn, hidden, {}, {}, dout, gradients.dswiglu, {}, gradients.dout_quantized, {}};
+  const bool mx = config.mx && !config.stays_bf16(index);
+  for (Projection* p : {&qkv_projection_, &proj_projection_, &fc1_projection_, &fc2_projection_}) p->mx = mx;
   BufferPlan activations;
   BufferPlan weights;
   plan(config, activations, weights);
   activations.allocate(runtime, "layer_activations", Fill::uninitialized);
-  if (config.mx && !config.mx_params)
-    weights.allocate(runtime, "layer_quantized_weights", Fill::uninitialized);
+  if (mx && !config.mx_params) weights.allocate(runtime, "layer_quantized_weights", Fill::uninitialized);
   auto connect = [](Projection& projection, const View<real>& x, const View<real>& y) {
     projection.x = x;
     projection.y = y;

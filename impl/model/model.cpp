@@ -121,7 +121,7 @@ void Model::output_forward(OpSink& sink, int slot) const {
   const View<real>& x = layers_.empty() ? embedded_ : layers_.back().out();
   sink.launch(RmsNorm{x, norm.whole, final_norm_, inverse_rms_});
   sink.launch(Linear{final_norm_, output.whole, logits_, config_.hidden_size, config_.vocab_size});
-  sink.launch(CrossEntropy{logits_, targets(slot), loss(slot), row_max_, row_sum_});
+  sink.launch(CrossEntropy{logits_, targets(slot), loss(slot), row_max_, row_sum_, config_.per_token_loss});
 }
 
 void Model::output_backward(OpSink& sink, int slot, float coefficient) const {
@@ -129,7 +129,7 @@ void Model::output_backward(OpSink& sink, int slot, float coefficient) const {
   const ParamBinding& output = params_[static_cast<std::size_t>(output_param(config_))];
   const View<real>& x = layers_.empty() ? embedded_ : layers_.back().out();
   sink.launch(CrossEntropyBackward{logits_, targets(slot), row_max_, row_sum_, injection_, dlogits_,
-                                   Coefficient{coefficient}});
+                                   Coefficient{coefficient}, config_.per_token_loss});
   sink.launch(LinearDgrad{dlogits_, output.whole, dfinal_norm_, config_.hidden_size, config_.vocab_size});
   sink.launch(LinearWgrad{dlogits_, final_norm_, output.main_grad, config_.hidden_size, config_.vocab_size});
   sink.launch(RmsNormBackward{dfinal_norm_, x, inverse_rms_, norm.whole, dstates_.back(), norm.main_grad});

@@ -28,12 +28,13 @@ class Model {
   int evaluation_slot() const { return config_.max_microbatches; }
 
   void forward(OpSink& sink, int module, int slot) const;
-  // `coefficient` = loss_scale / num_microbatches multiplies the gradients, not the loss.
+  // `coefficient` = loss_scale / num_microbatches, with per_token_loss = loss_scale, multiplies the
+  // gradients, not the loss.
   void backward(OpSink& sink, int module, int slot, float coefficient) const;
 
   View<int32_t> tokens(int slot) const;   // [micro_batch_size, seq_length]
   View<int32_t> targets(int slot) const;  // likewise
-  View<float> loss(int slot) const;       // one value, the mean over the slot's tokens
+  View<float> loss(int slot) const;       // one value, the mean over the slot's tokens, or their sum
   // One value that is added to the first logit's gradient; zero unless somebody writes it.
   View<float> injection() const { return injection_; }
 

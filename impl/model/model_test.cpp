@@ -44,6 +44,11 @@ ModelConfig with(ModelConfig config, bool mx, bool mx_params, DType activation,
 const ModelConfig kSmall = shaped(2, 32, 32, 2, 32, 32, 1);
 const ModelConfig kOdd = shaped(3, 15, 11, 3, 7, 13, 2);
 const ModelConfig kWide = shaped(1, 64, 96, 4, 16, 50, 2);
+const ModelConfig kBf16Ends = [] {
+  ModelConfig config = shaped(3, 32, 64, 2, 32, 32, 1);
+  config.first_last_layers_bf16 = true;
+  return config;
+}();
 
 const Case kCases[] = {
     {"fp32", with(kSmall, false, false, DType::f32), DType::f32, false},
@@ -56,7 +61,15 @@ const Case kCases[] = {
     {"mxfp8_quantized_on_use", with(kSmall, true, false, DType::bf16), DType::f32, false},
     {"mxfp8_quantized_on_use_coarse", with(kWide, true, false, DType::bf16, ScaleRounding::floor),
      DType::bf16, true},
+    {"mxfp8_between_bf16", with(kBf16Ends, true, true, DType::bf16), DType::f32, false},
+    {"mxfp8_between_bf16_quantized_on_use_coarse", with(kBf16Ends, true, false, DType::bf16), DType::bf16,
+     true},
 };
+
+reference::Shape shape_of(const ModelConfig& c) {
+  return {c.num_layers, c.hidden_size, c.ffn_hidden_size,  c.num_attention_heads,
+          c.seq_length, c.vocab_size,  c.micro_batch_size, c.first_last_layers_bf16};
+}
 
 reference::Model reference_of(const ModelConfig& c) {
   const auto precision = c.mx                         ? reference::Precision::mxfp8
@@ -64,9 +77,7 @@ reference::Model reference_of(const ModelConfig& c) {
                                                       : reference::Precision::bf16;
   const auto rounding =
       c.rounding == ScaleRounding::up ? reference::ScaleRounding::up : reference::ScaleRounding::floor;
-  return reference::Model({c.num_layers, c.hidden_size, c.ffn_hidden_size, c.num_attention_heads,
-                           c.seq_length, c.vocab_size, c.micro_batch_size},
-                          precision, rounding);
+  return reference::Model(shape_of(c), precision, rounding);
 }
 
 std::size_t differing(const std::vector<float>& a, const std::vector<float>& b) {
@@ -125,14 +136,30 @@ TEST_P(ModelAgainstReference, LossAndGradients) {
 }
 
 TEST(Model, ParametersAreTheReferences) {
-  const auto theirs = reference::param_shapes({2, 32, 64, 2, 32, 48, 1});
-  const auto ours = model_params(shaped(2, 32, 64, 2, 32, 48, 1));
-  ASSERT_EQ(ours.size(), theirs.size());
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    EXPECT_EQ(ours[i].name, theirs[i].name);
-    EXPECT_EQ(ours[i].rows, theirs[i].rows);
-    EXPECT_EQ(ours[i].cols, theirs[i].cols);
-    EXPECT_EQ(ours[i].mxfp8, theirs[i].mx);
+  for (const ModelConfig& config : {shaped(2, 32, 64, 2, 32, 48, 1), kBf16Ends}) {
+    const auto theirs = reference::param_shapes(shape_of(config));
+    const auto ours = model_params(config);
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(ours[i].name, theirs[i].name);
+      EXPECT_EQ(ours[i].rows, theirs[i].rows);
+      EXPECT_EQ(ours[i].cols, theirs[i].cols);
+      EXPECT_EQ(ours[i].mxfp8, theirs[i].mx) << ours[i].name;
+    }
+  }
+}
+
+TEST(Model, TheFirstAndTheLastLayerMayStayInBf16) {
+  ModelConfig config = kBf16Ends;
+  for (const int layers : {1, 2, 3, 5}) {
+    config.num_layers = layers;
+    std::vector<std::string> mxfp8;
+    for (const ParamInfo& param : model_params(config))
+      if (param.mxfp8) mxfp8.push_back(param.name);
+    ASSERT_EQ(mxfp8.size(), layers > 2 ? static_cast<std::size_t>(layers - 2) * 4 : 0u);
+    if (layers <= 2) continue;
+    EXPECT_EQ(mxfp8.front(), "layers.1.qkv");
+    EXPECT_EQ(mxfp8.back(), "layers." + std::to_string(layers - 2) + ".fc2");
   }
 }
 

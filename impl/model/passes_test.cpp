@@ -22,7 +22,14 @@ ModelConfig config_of(bool mx, bool mx_params) {
   config.mx_params = mx_params;
   return config;
 }
-const ModelConfig kConfigs[] = {config_of(false, false), config_of(true, true), config_of(true, false)};
+ModelConfig bf16_ends() {
+  ModelConfig config = config_of(true, true);
+  config.num_layers = 3;
+  config.first_last_layers_bf16 = true;
+  return config;
+}
+const ModelConfig kConfigs[] = {config_of(false, false), config_of(true, true), config_of(true, false),
+                                bf16_ends()};
 
 // By byte of a buffer: what a pass does to it. A byte that the pass wrote before reading it is not read.
 enum : uint8_t { kReads = 1, kWrites = 2, kAccumulates = 4 };

@@ -27,7 +27,7 @@ MxViews Projection::planes(const ModelConfig& config, const ParamBinding& param)
 }
 
 void Projection::forward(OpSink& sink, const ModelConfig& config, const ParamBinding& param) const {
-  if (!config.mx) {
+  if (!mx) {
     sink.launch(Linear{x, param.whole, y, inputs, outputs});
     return;
   }
@@ -41,7 +41,7 @@ void Projection::forward(OpSink& sink, const ModelConfig& config, const ParamBin
 }
 
 void Projection::backward(OpSink& sink, const ModelConfig& config, const ParamBinding& param) const {
-  if (!config.mx) {
+  if (!mx) {
     sink.launch(LinearDgrad{dy, param.whole, dx, inputs, outputs});
     sink.launch(LinearWgrad{dy, x, param.main_grad, inputs, outputs});
     return;

@@ -29,7 +29,8 @@ struct Projection {
   View<real> dx;        // written by backward
   MxViews x_quantized;  // kept for wgrad
   MxViews dy_quantized;
-  MxViews weight;  // the planes of a weight that is stored whole, written by forward and kept for dgrad
+  MxViews weight;   // the planes of a weight that is stored whole, written by forward and kept for dgrad
+  bool mx = false;  // multiplies in MXFP8
 
   void forward(OpSink& sink, const ModelConfig& config, const ParamBinding& param) const;
   // Accumulates into param.main_grad.

@@ -33,7 +33,7 @@ DistributedOptimizer::DistributedOptimizer(Runtime& runtime, Streams streams,
       shard.exp_avg = state_.slice(total + at, n).tagged(tag);
       shard.exp_avg_sq = state_.slice(2 * total + at, n).tagged(tag);
       shard.grads = grads.slice(at, n).tagged(tag);
-      shard.reduced = pair.grad_view(first, n).tagged(tag);
+      shard.reduced = pair.shard_grads(b, rank, ranks);
       shard.staging = pair.param_view(first, n).tagged(tag);
       shard.pieces = shard_pieces(pair.layout, b, rank, ranks);
       shards_.push_back(std::move(shard));

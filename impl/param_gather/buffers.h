@@ -37,6 +37,11 @@ struct BufferPair {
     const Bucket& b = layout.buckets[bucket];
     return grad_view(b.begin, b.count()).tagged(first_bucket + bucket);
   }
+  // One rank's part of it.
+  View<real> shard_grads(uint32_t bucket, uint32_t rank, uint32_t ranks) const {
+    const uint32_t n = layout.buckets[bucket].count() / ranks;
+    return bucket_grads(bucket).slice(rank * n, n);
+  }
 
  private:
   static uint32_t width(DType dtype) { return static_cast<uint32_t>(size_of(dtype)); }

@@ -4,6 +4,7 @@
 
 #include "impl/kernels/fill.h"
 #include "impl/kernels/gradients.h"
+#include "impl/kernels/token_count.h"
 #include "impl/runtime/collective.h"
 
 namespace gatherfuzz {
@@ -16,6 +17,10 @@ GradSync::GradSync(Runtime& runtime, Streams streams, const std::vector<BufferPa
   ready_ = runtime_.create_event();
   if (options_.check_for_nan)
     nan_flag_ = make_view<float>(runtime_.allocate("nan flag", 4, Fill::zero), 0, 1);
+  if (options_.per_token_loss) {
+    token_count_ = make_view<float>(runtime_.allocate("token count", 4, Fill::zero), 0, 1);
+    counted_ = runtime_.create_event();
+  }
   for (std::vector<BucketRef>& buckets : group_buckets(buffers_)) {
     for (const BucketRef& ref : buckets) {
       const BufferPair& pair = buffers_[ref.buffer];
@@ -41,6 +46,7 @@ void GradSync::zero_grad_buffer() {
     group.started = false;
     group.finished = false;
   }
+  divided_ = false;
 }
 
 void GradSync::grad_ready(int param) {
@@ -57,7 +63,7 @@ void GradSync::start(Group& group) {
   if (options_.check_for_nan) check_finite(group);
   const int ranks = runtime_.world_size();
   for (const BucketRef& ref : group.buckets) {
-    if (ranks == 1 || options_.average_in_collective) continue;
+    if (ranks == 1 || options_.average_in_collective || options_.per_token_loss) continue;
     ScaleGradients op;
     op.values = buffers_[ref.buffer].bucket_grads(ref.bucket);
     op.factor.value = 1.0f / static_cast<float>(ranks);
@@ -84,6 +90,33 @@ void GradSync::check_finite(const Group& group) {
                             " found a gradient that is not finite before the reduction");
 }
 
+void GradSync::clear_token_count() {
+  runtime_.launch(streams_.compute, ZeroScalars{token_count_});
+}
+
+void GradSync::count_tokens(const View<int32_t>& targets) {
+  runtime_.launch(streams_.compute, CountTokens{targets, token_count_});
+}
+
+void GradSync::divide_by_tokens() {
+  const auto ranks = static_cast<uint32_t>(runtime_.world_size());
+  if (ranks > 1) {
+    runtime_.record(ready_, streams_.compute);
+    runtime_.wait(streams_.comm, ready_);
+    AllReduce sum;
+    sum.values = View<raw>(token_count_);
+    sum.count = 1;
+    runtime_.launch(streams_.comm, sum);
+    runtime_.record(counted_, streams_.comm);
+    runtime_.wait(streams_.compute, counted_);
+  }
+  for (const BufferPair& pair : buffers_)
+    for (uint32_t b = 0; b < pair.layout.buckets.size(); ++b)
+      runtime_.launch(
+          streams_.compute,
+          DivideByTokens{pair.shard_grads(b, static_cast<uint32_t>(runtime_.rank()), ranks), token_count_});
+}
+
 void GradSync::finish_grad_sync() {
   for (Group& group : groups_) {
     if (group.finished) continue;
@@ -91,6 +124,8 @@ void GradSync::finish_grad_sync() {
     runtime_.wait(streams_.compute, group.done);
     group.finished = true;
   }
+  if (options_.per_token_loss && !divided_) divide_by_tokens();
+  divided_ = true;
   first_batch_ = false;
 }
 
@@ -99,6 +134,7 @@ void GradSync::mark_all_finished() {
     group.started = true;
     group.finished = true;
   }
+  divided_ = true;
   first_batch_ = false;
 }
 

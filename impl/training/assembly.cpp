@@ -19,6 +19,8 @@ ModelConfig model_config(const Flags& flags) {
   config.micro_batch_size = flags.micro_batch_size;
   config.mx = flags.fp8_recipe == Recipe::mxfp8;
   config.mx_params = model_is_mxfp8_gather(flags);
+  config.first_last_layers_bf16 = flags.first_last_layers_bf16;
+  config.per_token_loss = flags.calculate_per_token_loss;
   config.activation = flags.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
   config.rounding = flags.mx_scale_rounding;
   return config;
@@ -60,7 +62,8 @@ Assembly::Assembly(Runtime& runtime, const Flags& flags, bool coarse, const Asse
                                     ParamGatherOptions{flags.overlap_param_gather, flags.mx_scale_rounding});
   grad_sync = std::make_unique<GradSync>(
       runtime, streams, buffers, params.size(),
-      GradSyncOptions{flags.overlap_grad_reduce, flags.average_in_collective, flags.check_for_nan_in_grad});
+      GradSyncOptions{flags.overlap_grad_reduce, flags.average_in_collective, flags.check_for_nan_in_grad,
+                      flags.calculate_per_token_loss});
   OptimizerOptions options{flags.lr,        flags.adam_beta1, flags.adam_beta2,  flags.adam_eps,
                            flags.clip_grad, flags.loss_scale, flags.weight_decay};
   options.schedule = {flags.lr_warmup_steps, flags.lr_decay_style, flags.lr_decay_steps.value_or(0),

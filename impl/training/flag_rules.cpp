@@ -20,6 +20,9 @@ const FlagRule kRules[] = {
      [](const Flags& f) { return f.reuse_grad_buf_for_mxfp8_param_ag && !is_mxfp8(f); }},
     {{{"fp8_param_gather", "fp8_recipe"}, "gathering FP8 params needs recipe mxfp8"},
      [](const Flags& f) { return f.fp8_param_gather && !is_mxfp8(f); }},
+    {{{"first_last_layers_bf16", "fp8_recipe"},
+      "layers are kept in bf16 among MXFP8 ones: it needs recipe mxfp8"},
+     [](const Flags& f) { return f.first_last_layers_bf16 && !is_mxfp8(f); }},
     {{{"fp8_param_gather", "use_distributed_optimizer"},
       "without the distributed optimizer nothing gathers params"},
      [](const Flags& f) { return f.fp8_param_gather && !f.use_distributed_optimizer; }},
@@ -33,6 +36,9 @@ const FlagRule kRules[] = {
      [](const Flags& f) { return !f.use_distributed_optimizer; }},
     {{{"untie_embeddings_and_output_weights"}, "a tied embedding and output layer is not implemented"},
      [](const Flags& f) { return !f.untie_embeddings_and_output_weights; }},
+    {{{"calculate_per_token_loss", "average_in_collective"},
+      "gradients that are divided by the number of tokens are added over ranks, not averaged"},
+     [](const Flags& f) { return f.calculate_per_token_loss && f.average_in_collective; }},
     {{{"bucket_size", "num_buckets"}, "each of them decides where buckets end; set one"},
      [](const Flags& f) { return f.bucket_size && f.num_buckets; }},
     {{{"cuda_graph_impl", "cuda_graph_scope"},
@@ -115,7 +121,8 @@ bool captures_full_iteration(const Flags& flags) {
 }
 
 bool model_is_mxfp8_gather(const Flags& flags) {
-  return is_mxfp8(flags) && flags.fp8_param_gather;
+  const bool any_mxfp8_layer = !flags.first_last_layers_bf16 || flags.num_layers > 2;
+  return is_mxfp8(flags) && flags.fp8_param_gather && any_mxfp8_layer;
 }
 
 bool skips_nonfinite(const Flags& flags) {

@@ -99,6 +99,9 @@ constexpr FlagInfo kTable[] = {
     toggle<&F::grad_reduce_in_fp32>("grad_reduce_in_fp32",
                                     "accumulate and reduce gradients in FP32; recipe fp32 always does"),
     toggle<&F::average_in_collective>("average_in_collective", "average inside the reduce-scatter"),
+    toggle<&F::calculate_per_token_loss>(
+        "calculate_per_token_loss",
+        "add losses and gradients of tokens, then divide by the number of tokens of all ranks"),
     whole<&F::bucket_size>("bucket_size", 1, 268435456, "elements after which a bucket is closed"),
     whole<&F::num_buckets>("num_buckets", 1, 64, "buckets of about equal size instead"),
     choice<&F::cuda_graph_impl>(
@@ -119,6 +122,8 @@ constexpr FlagInfo kTable[] = {
     toggle<&F::untie_embeddings_and_output_weights>("untie_embeddings_and_output_weights",
                                                     "embedding and output layer are two parameters"),
     choice<&F::mx_scale_rounding>("mx_scale_rounding", kRoundings, "how MXFP8 block scales are rounded"),
+    toggle<&F::first_last_layers_bf16>("first_last_layers_bf16",
+                                       "keep the weights of the first and the last layer in bf16"),
     whole<&F::num_layers>("num_layers", 1, 16, "decoder layers"),
     whole<&F::hidden_size>("hidden_size", 16, 1024, "width of the residual stream"),
     whole<&F::ffn_hidden_size>("ffn_hidden_size", 16, 4096, "width inside the feed-forward block"),

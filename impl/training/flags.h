@@ -34,6 +34,7 @@ struct Flags {
   bool overlap_grad_reduce = false;
   bool grad_reduce_in_fp32 = false;
   bool average_in_collective = false;
+  bool calculate_per_token_loss = false;
   std::optional<int> bucket_size;  // elements
   std::optional<int> num_buckets;
   CudaGraphImpl cuda_graph_impl = CudaGraphImpl::none;
@@ -47,6 +48,7 @@ struct Flags {
   bool use_distributed_optimizer = true;
   bool untie_embeddings_and_output_weights = true;
   ScaleRounding mx_scale_rounding = ScaleRounding::up;
+  bool first_last_layers_bf16 = false;
   int num_layers = 2;
   int hidden_size = 64;
   int ffn_hidden_size = 128;
@@ -126,7 +128,8 @@ std::vector<FlagConflict> validate(const Flags& flags);
 // True if forward and backward of all microbatches are captured as one graph. With cuda_graph_impl `none` the
 // scope has no effect.
 bool captures_full_iteration(const Flags& flags);
-// True if the weights of the layers are kept as MXFP8 and gathered by the step.
+// True if there are weights that are kept as MXFP8 and gathered by the step. With first_last_layers_bf16 and
+// at most two layers there are none, whatever fp8_param_gather says, as in Megatron-Core.
 bool model_is_mxfp8_gather(const Flags& flags);
 // The dtype of gradients and of their reduction: recipe fp32 always reduces in FP32.
 bool reduces_in_fp32(const Flags& flags);

@@ -34,6 +34,7 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "overlap_grad_reduce false | false or true\n"
             "grad_reduce_in_fp32 false | false or true\n"
             "average_in_collective false | false or true\n"
+            "calculate_per_token_loss false | false or true\n"
             "bucket_size unset | unset, or 1 to 268435456\n"
             "num_buckets unset | unset, or 1 to 64\n"
             "cuda_graph_impl none | none, local or full_iteration\n"
@@ -47,6 +48,7 @@ TEST(Flags, DefaultsOfV1ArePinned) {
             "use_distributed_optimizer true | false or true\n"
             "untie_embeddings_and_output_weights true | false or true\n"
             "mx_scale_rounding up | up or floor\n"
+            "first_last_layers_bf16 false | false or true\n"
             "num_layers 2 | 1 to 16\n"
             "hidden_size 64 | 16 to 1024\n"
             "ffn_hidden_size 128 | 16 to 4096\n"
@@ -156,6 +158,7 @@ const RuleCase kRuleCases[] = {
     {{{"fp8_recipe", "mxfp8"}, {"reuse_grad_buf_for_mxfp8_param_ag", "true"}}, {"fp8_param_gather", "true"}},
     {{{"fp8_param_gather", "true"}, {"reuse_grad_buf_for_mxfp8_param_ag", "true"}}, {"fp8_recipe", "mxfp8"}},
     {{{"fp8_param_gather", "true"}}, {"fp8_recipe", "mxfp8"}},
+    {{{"first_last_layers_bf16", "true"}}, {"fp8_recipe", "mxfp8"}},
     {{{"fp8_recipe", "mxfp8"}, {"fp8_param_gather", "true"}, {"use_distributed_optimizer", "false"}},
      {"use_distributed_optimizer", "true"}},
     {{{"overlap_param_gather", "true"},
@@ -165,6 +168,8 @@ const RuleCase kRuleCases[] = {
     {{{"overlap_param_gather", "true"}}, {"overlap_grad_reduce", "true"}},
     {{{"use_distributed_optimizer", "false"}}, {"use_distributed_optimizer", "true"}},
     {{{"untie_embeddings_and_output_weights", "false"}}, {"untie_embeddings_and_output_weights", "true"}},
+    {{{"calculate_per_token_loss", "true"}, {"average_in_collective", "true"}},
+     {"average_in_collective", "false"}},
     {{{"bucket_size", "4096"}, {"num_buckets", "2"}}, {"bucket_size", "unset"}},
     {{{"cuda_graph_impl", "local"}}, {"cuda_graph_scope", "full_iteration"}},
     {{{"cuda_graph_impl", "full_iteration"}, {"cuda_graph_scope", "full_iteration"}},
@@ -239,6 +244,11 @@ TEST(Flags, Predicates) {
   EXPECT_TRUE(captures_full_iteration(flags_of(kSeedFlags)));
   EXPECT_TRUE(model_is_mxfp8_gather(flags_of(kSeedFlags)));
   EXPECT_FALSE(model_is_mxfp8_gather(flags_of({{"fp8_recipe", "mxfp8"}})));
+  Settings all_bf16 = kSeedFlags;
+  all_bf16.push_back({"first_last_layers_bf16", "true"});
+  EXPECT_FALSE(model_is_mxfp8_gather(flags_of(all_bf16))) << "both layers are bf16";
+  all_bf16.push_back({"num_layers", "3"});
+  EXPECT_TRUE(model_is_mxfp8_gather(flags_of(all_bf16)));
   EXPECT_FALSE(reduces_in_fp32(Flags{}));
   EXPECT_TRUE(reduces_in_fp32(flags_of({{"fp8_recipe", "fp32"}})));
   EXPECT_TRUE(reduces_in_fp32(flags_of({{"grad_reduce_in_fp32", "true"}})));

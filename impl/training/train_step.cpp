@@ -83,12 +83,16 @@ void TrainStep::capture() {
 void TrainStep::run_work() {
   const StreamId compute = parts_.streams.compute;
   const Model& model = *parts_.model;
-  const auto coefficient = static_cast<float>(flags_.loss_scale.value_or(1.0) / microbatches_);
+  const bool per_token = flags_.calculate_per_token_loss;
+  const auto coefficient =
+      static_cast<float>(flags_.loss_scale.value_or(1.0) / (per_token ? 1 : microbatches_));
+  if (per_token) parts_.grad_sync->clear_token_count();
   for (int slot = 0; slot < microbatches_; ++slot) {
     for (int module = 0; module < model.modules(); ++module) {
       parts_.gather->forward_pre_hook(model.params_of(module));
       parts_.passes->forward(runtime_, compute, module, slot);
     }
+    if (per_token) parts_.grad_sync->count_tokens(model.targets(slot));
     for (int module = model.modules(); module-- > 0;) {
       parts_.passes->backward(runtime_, compute, module, slot, coefficient);
       if (slot + 1 < microbatches_) continue;
@@ -132,6 +136,7 @@ void TrainStep::average_loss() {
   op.losses = losses;
   op.out = reduced_loss_;
   op.factor.value = 1.0f / static_cast<float>(microbatches_ * runtime_.world_size());
+  op.tokens = parts_.grad_sync->token_count();
   runtime_.launch(parts_.streams.compute, op);
   if (runtime_.world_size() == 1) return;
   runtime_.record(loss_ready_, parts_.streams.compute);
