@@ -1,5 +1,8 @@
 #include "properties/bench_corpus.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "properties/generator.h"
 #include "properties/plan.h"
 
@@ -17,6 +20,7 @@ void fix_shape(Flags& f) {
   f.hidden_size = 32;
   f.ffn_hidden_size = 32;
   f.num_attention_heads = 2;
+  f.untie_embeddings_and_output_weights = true;
   f.micro_batch_size = 1;
   f.seq_length = 32;
   f.vocab_size = 32;
@@ -59,6 +63,7 @@ std::vector<Program> bench_programs() {
 
 BenchFigures bench_figures(const std::vector<Program>& programs) {
   BenchFigures figures;
+  double squares = 0.0;
   for (const Program& program : programs) {
     const Flags& f = program.flags;
     const Plan plan = plan_program(program);
@@ -69,9 +74,14 @@ BenchFigures bench_figures(const std::vector<Program>& programs) {
     figures.mxfp8 += f.fp8_recipe == Recipe::mxfp8;
     figures.fitting +=
         f.num_layers == 2 && f.data_parallel_size == 2 && f.num_buckets == 2 && f.overlap_grad_reduce;
-    figures.mean_steps += training_steps(program);
+    const double steps = training_steps(program);
+    figures.mean_steps += steps;
+    squares += steps * steps;
   }
-  if (figures.programs > 0) figures.mean_steps /= figures.programs;
+  if (figures.programs == 0) return figures;
+  figures.mean_steps /= figures.programs;
+  figures.steps_deviation =
+      std::sqrt(std::max(0.0, squares / figures.programs - figures.mean_steps * figures.mean_steps));
   return figures;
 }
 

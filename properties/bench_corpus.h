@@ -23,6 +23,7 @@ struct BenchFigures {
   int mxfp8 = 0;
   int fitting = 0;  // two layers, two ranks, two buckets
   double mean_steps = 0.0;
+  double steps_deviation = 0.0;  // of one program's steps
 };
 BenchFigures bench_figures(const std::vector<Program>& programs);
 

@@ -116,6 +116,7 @@ void draw_shape(Choices& c, Flags& f) {
   f.vocab_size = pick<int>(c, {{32, 45}, {16, 25}, {64, 20}, {17, 5}, {50, 5}}, "vocab_size");
   f.num_microbatches = pick<int>(c, {{1, 45}, {2, 35}, {3, 12}, {4, 8}}, "num_microbatches");
   if (f.data_parallel_size > 4 && f.num_microbatches > 2) f.num_microbatches = 2;
+  f.untie_embeddings_and_output_weights = !flip(c, 12, "tied embeddings");
   draw_tokens(c, f);
 }
 
@@ -169,7 +170,6 @@ void repair_shape(Flags& f) {
 
 void repair_flags(Flags& f) {
   f.use_distributed_optimizer = true;
-  f.untie_embeddings_and_output_weights = true;
   f.fp8_param_gather &= f.fp8_recipe == Recipe::mxfp8;
   f.reuse_grad_buf_for_mxfp8_param_ag &= f.fp8_param_gather;
   f.first_last_layers_bf16 &= f.fp8_recipe == Recipe::mxfp8;

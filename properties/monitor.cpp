@@ -43,6 +43,10 @@ void Monitor::attach(int r, const TrainStep& step) {
   owned_.assign(step.parts().params.size(), 0);
 }
 
+int Monitor::uses(uint32_t param) const {
+  return param == kEmbeddingParam && !program_.flags.untie_embeddings_and_output_weights ? 2 : 1;
+}
+
 const Shard& Monitor::shard_of(int r, uint16_t tag) const {
   return ranks_[static_cast<std::size_t>(r)].step_ops->parts().optimizer->shards()[tag - 1u];
 }
@@ -69,6 +73,7 @@ void Monitor::settle_found() {
 void Monitor::before(const OpRef& op) {
   RankState& state = rank(op.rank);
   if (state.step_ops == nullptr || world_.stopped()) return;
+  state.running = op.type;
   if (op.graph != 0) {
     state.replayed = state.replayed || op.type->reads_weights;
     state.optimizer_replayed = state.optimizer_replayed || is<Adam>(op);

@@ -82,8 +82,9 @@ class Monitor : public Observer {
     const TrainStep* step_ops = nullptr;
     int step = -1;  // in the plan
     bool in_step = false;
-    int transitions = 0;             // of the main params that this rank has passed
-    std::vector<int> accumulations;  // of each param in this step
+    int transitions = 0;              // of the main params that this rank has passed
+    std::vector<int> accumulations;   // of each param in this step
+    const OpType* running = nullptr;  // the op that executes
     bool adam_ran = false;
     std::vector<uint32_t> stepped;  // by bucket: how many elements of its shard were stepped in this step
     bool replayed = false;          // some op of this step that reads weights ran in a graph
@@ -135,6 +136,9 @@ class Monitor : public Observer {
   const PlannedStep& planned(int step) const { return plan_.steps[static_cast<std::size_t>(step)]; }
   const Assembly& parts() const { return ranks_[0].step_ops->parts(); }
   const std::string& param_name(uint32_t param) const { return parts().params[param].name; }
+  // How often the model uses a parameter, so that each microbatch contributes so often to its gradient: a
+  // tied embedding in two places. Its use as the output layer comes first in backward.
+  int uses(uint32_t param) const;
   const Shard& shard_of(int rank, uint16_t tag) const;
   bool injected(int step) const { return planned(step).injected(); }
 

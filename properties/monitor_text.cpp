@@ -105,7 +105,7 @@ void Monitor::report_reduced(const OpRef& op, const ShardPiece& piece, const Ope
   violation.expected = (world_.ranks() == 1 ? "the sum over "
                                             : std::string(per_token ? "the sum over " : "the mean over ") +
                                                   counted(world_.ranks(), "rank") + " of the sum over ") +
-                       counted(microbatches, "microbatch") +
+                       counted(microbatches, "microbatch") + (uses(piece.param) > 1 ? ", of both uses" : "") +
                        (per_token ? ", divided by the tokens of all ranks" : "");
   violation.found = std::move(found);
 }

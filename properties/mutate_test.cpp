@@ -84,8 +84,7 @@ TEST(Mutate, ReachesWhatAProgramCanSay) {
                            "inject_nonfinite rank=0 where=shard", "evaluate 4", "train 4"})
     EXPECT_TRUE(lines.contains(line)) << line;
   for (const FlagInfo& info : flag_table()) {
-    const bool fixed =
-        info.name == "use_distributed_optimizer" || info.name == "untie_embeddings_and_output_weights";
+    const bool fixed = info.name == "use_distributed_optimizer";
     EXPECT_EQ(flags[info.name] > 0, !fixed) << info.name;
   }
 }

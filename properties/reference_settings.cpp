@@ -34,8 +34,15 @@ reference::LrDecayStyle decay_style_of(LrDecayStyle style) {
 }  // namespace
 
 reference::Shape reference_shape(const Flags& f) {
-  return {f.num_layers, f.hidden_size, f.ffn_hidden_size,  f.num_attention_heads,
-          f.seq_length, f.vocab_size,  f.micro_batch_size, f.first_last_layers_bf16};
+  return {f.num_layers,
+          f.hidden_size,
+          f.ffn_hidden_size,
+          f.num_attention_heads,
+          f.seq_length,
+          f.vocab_size,
+          f.micro_batch_size,
+          f.first_last_layers_bf16,
+          !f.untie_embeddings_and_output_weights};
 }
 
 reference::TrainSettings reference_settings(const Flags& f) {

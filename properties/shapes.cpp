@@ -99,6 +99,7 @@ constexpr InterestingShape kShapes[] = {
     {"more than four ranks", [](const Flags& f) { return f.data_parallel_size > 4; }},
     {"synchronous gather with reuse",
      [](const Flags& f) { return f.reuse_grad_buf_for_mxfp8_param_ag && !f.overlap_param_gather; }},
+    {"tied embeddings", [](const Flags& f) { return !f.untie_embeddings_and_output_weights; }},
     {"bf16 layers around MXFP8 ones",
      [](const Flags& f) { return f.first_last_layers_bf16 && f.num_layers > 2; }},
     {"MXFP8 through a buffer of its own",

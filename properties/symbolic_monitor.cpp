@@ -9,6 +9,7 @@
 #include "impl/kernels/quantize_weight.h"
 #include "impl/kernels/token_count.h"
 #include "properties/reference_settings.h"
+#include "properties/source_groups.h"
 
 namespace gatherfuzz {
 
@@ -164,8 +165,10 @@ void SymbolicMonitor::begin_terms(int step) {
   if (step >= 2) std::swap(terms, steps_[static_cast<std::size_t>(step) - 2]);
   terms.reduced.clear();
   terms.contributions.resize(parts().params.size());
-  for (auto& c : terms.contributions) {
-    c.by_source.assign(static_cast<std::size_t>(world_.ranks() * planned(step).microbatches), std::nullopt);
+  for (uint32_t p = 0; p < terms.contributions.size(); ++p) {
+    auto& c = terms.contributions[p];
+    c.by_source.assign(static_cast<std::size_t>(world_.ranks() * planned(step).microbatches * uses(p)),
+                       std::nullopt);
     c.foreign = false;
   }
 }
@@ -177,7 +180,9 @@ void SymbolicMonitor::summand(int r, uint16_t tag, Label label, Term term) {
   reference::Contributions<Term>& c = terms_of(state.step).contributions[tag - 1u];
   for (int m = 0; m < step.microbatches; ++m) {
     if (label != make_label(static_cast<uint32_t>(r), static_cast<uint32_t>(m), step.batch)) continue;
-    c.by_source[static_cast<std::size_t>(r * step.microbatches + m)] = term;
+    const int count = uses(tag - 1u);
+    const int use = count > 1 && std::string_view(state.running->name) == "embedding_backward" ? 1 : 0;
+    c.by_source[static_cast<std::size_t>((r * step.microbatches + m) * count + use)] = term;
     return;
   }
   c.foreign = true;
@@ -223,35 +228,24 @@ void SymbolicMonitor::check_reduced(const OpRef& op, const Shard& shard, const O
 std::string SymbolicMonitor::reduced_text(const reference::Contributions<Term>& c, Term found,
                                           int step) const {
   if (c.foreign) return "a contribution of another batch";
-  const auto ranks = static_cast<std::size_t>(world_.ranks());
-  const std::size_t microbatches = c.by_source.size() / ranks;
-  const auto source = [&](std::size_t i) {
-    return "rank " + std::to_string(i / microbatches) +
-           (microbatches > 1 ? ", microbatch " + std::to_string(i % microbatches) : "");
-  };
+  const SourceGroups groups(world_.ranks(), planned(step).microbatches, c.by_source.size());
   Term sum = kZeroTerm;
   for (std::size_t i = 0; i < c.by_source.size(); ++i) {
-    if (!c.by_source[i]) return "nothing of " + source(i);
+    if (!c.by_source[i]) return "nothing of " + groups.text(groups.of(i));
     sum += *c.by_source[i];
   }
   if (found == kZeroTerm) return "zero";
   const std::optional<Term> tokens = tokens_of(step);
+  const int ranks = world_.ranks();
   const Term factor = tokens       ? per_token_factor(*tokens)
                       : ranks == 1 ? 1
                                    : scale_term(1.0f / static_cast<float>(ranks));
-  const auto one_changed = [&](Term part, const std::string& name) -> std::string {
-    if (found == (sum - part) * factor) return "nothing of " + name;
-    return found == (sum + part) * factor ? name + " twice" : "";
-  };
-  for (std::size_t r = 0; r < ranks; ++r) {
-    Term of_rank = kZeroTerm;
-    for (std::size_t m = 0; m < microbatches; ++m) {
-      of_rank += *c.by_source[r * microbatches + m];
-      const std::string text = one_changed(*c.by_source[r * microbatches + m], source(r * microbatches + m));
-      if (!text.empty()) return text;
-    }
-    if (const std::string text = one_changed(of_rank, "rank " + std::to_string(r)); !text.empty())
-      return text;
+  for (const SourceGroups::Group& group : groups.from_small_to_large()) {
+    Term part = kZeroTerm;
+    for (std::size_t i = 0; i < c.by_source.size(); ++i)
+      if (groups.contains(group, i)) part += *c.by_source[i];
+    if (found == (sum - part) * factor) return "nothing of " + groups.text(group);
+    if (found == (sum + part) * factor) return groups.text(group) + " twice";
   }
   if (tokens && found == sum) return "the sum over tokens, not divided by their number";
   if (ranks > 1 && found == sum) return "the sum over ranks, not their mean";

@@ -23,10 +23,11 @@ struct DataflowRules {
   std::vector<float> weight_decay = {};  // by param
 };
 
-// The contributions to one parameter's gradient in one step: one of each rank and microbatch.
+// The contributions to one parameter's gradient in one step: one of each rank, microbatch and use of the
+// parameter in the model (a tied embedding has two).
 template <class Value>
 struct Contributions {
-  std::vector<std::optional<Value>> by_source;  // [rank * microbatches + microbatch]
+  std::vector<std::optional<Value>> by_source;  // [(rank * microbatches + microbatch) * uses + use]
   bool foreign = false;                         // something else was added
 };
 

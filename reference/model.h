@@ -30,10 +30,19 @@ using Prepared = std::vector<PreparedWeight<Real>>;  // by parameter index
 
 template <typename Real>
 struct LossAndGradients {
-  Real loss = 0;                             // mean or sum over tokens, not scaled
-  int tokens = 0;                            // that count
-  float logits_rms = 0;                      // input of hop2_bounds
-  std::vector<std::vector<Real>> gradients;  // by parameter index, never rounded, of this microbatch alone
+  Real loss = 0;         // mean or sum over tokens, not scaled
+  int tokens = 0;        // that count
+  float logits_rms = 0;  // input of hop2_bounds
+  // By parameter index, never rounded, of this microbatch alone. With tied embeddings the embedding's is that
+  // of its use as an embedding, and tied_output that of its use as the output layer; otherwise that is empty.
+  std::vector<std::vector<Real>> gradients;
+  std::vector<Real> tied_output = {};
+
+  // What is added to a parameter's main_grad, in the order of backward.
+  std::vector<const std::vector<Real>*> summands(std::size_t index) const {
+    if (index != kEmbedding || tied_output.empty()) return {&gradients[index]};
+    return {&tied_output, &gradients[index]};
+  }
 };
 
 // To the nearest bf16 values.
@@ -118,6 +127,7 @@ class BasicModel {
                               dnorm, gradients);
     for (int layer = shape_.num_layers - 1; layer >= 0; --layer)
       dx = layer_backward(weights, layer, state.layers[static_cast<std::size_t>(layer)], dx, gradients);
+    if (shape_.tied_embeddings) result.tied_output = std::move(gradients[kEmbedding]);
     gradients[kEmbedding] = embedding_backward(dx, tokens, shape_.vocab_size, shape_.hidden_size);
     return result;
   }

@@ -27,7 +27,7 @@ std::vector<ParamShape> param_shapes(const Shape& shape) {
     params.push_back({prefix + "fc2", hidden, ffn, mx});
   }
   params.push_back({"final_norm", 1, hidden, false});
-  params.push_back({"output", shape.vocab_size, hidden, false});
+  if (!shape.tied_embeddings) params.push_back({"output", shape.vocab_size, hidden, false});
   return params;
 }
 
@@ -41,7 +41,7 @@ int final_norm_index(const Shape& shape) {
 }
 
 int output_index(const Shape& shape) {
-  return 2 + 6 * shape.num_layers;
+  return shape.tied_embeddings ? kEmbedding : 2 + 6 * shape.num_layers;
 }
 
 }  // namespace gatherfuzz::reference

@@ -18,6 +18,7 @@ struct Shape {
   int vocab_size = 0;
   int micro_batch_size = 0;
   bool first_last_layers_bf16 = false;  // the first and the last layer have no MX weights
+  bool tied_embeddings = false;         // the output layer multiplies by the embedding: there is no "output"
 
   int tokens() const { return micro_batch_size * seq_length; }
   int head_dim() const { return hidden_size / num_attention_heads; }
@@ -50,6 +51,6 @@ struct LayerParams {
 inline constexpr int kEmbedding = 0;
 LayerParams layer_params(int layer);
 int final_norm_index(const Shape& shape);
-int output_index(const Shape& shape);
+int output_index(const Shape& shape);  // kEmbedding with tied embeddings
 
 }  // namespace gatherfuzz::reference

@@ -80,7 +80,8 @@ std::vector<std::vector<float>> Trainer::local_gradients(const Prepared<float>& 
     total.loss += static_cast<double>(local.loss);
     total.tokens += local.tokens;
     for (std::size_t i = 0; i < main_grad.size(); ++i) {
-      accumulate(settings_.grad_precision, main_grad[i], local.gradients[i]);
+      for (const std::vector<float>* summand : local.summands(i))
+        accumulate(settings_.grad_precision, main_grad[i], *summand);
     }
   }
   return main_grad;

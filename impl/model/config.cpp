@@ -20,7 +20,7 @@ std::vector<ParamInfo> model_params(const ModelConfig& config) {
     params.push_back({prefix + "fc2", hidden, ffn, mxfp8});
   }
   params.push_back({"final_norm", 1, hidden, false});
-  params.push_back({"output", config.vocab_size, hidden, false});
+  if (!config.tied_embeddings) params.push_back({"output", config.vocab_size, hidden, false});
   return params;
 }
 
@@ -34,7 +34,7 @@ int final_norm_param(const ModelConfig& config) {
 }
 
 int output_param(const ModelConfig& config) {
-  return 2 + 6 * config.num_layers;
+  return config.tied_embeddings ? kEmbeddingParam : 2 + 6 * config.num_layers;
 }
 
 void check_config(const ModelConfig& config) {

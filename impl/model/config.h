@@ -27,7 +27,8 @@ struct ModelConfig {
       false;  // their weights are stored as MXFP8 planes; otherwise whole, and quantized where used
   DType activation = DType::bf16;  // f32 or bf16; also the dtype of weights stored whole
   ScaleRounding rounding = ScaleRounding::up;
-  bool per_token_loss = false;  // losses and gradients are sums over tokens, without those of masked targets
+  bool tied_embeddings = false;  // the output layer multiplies by the embedding: there is no "output"
+  bool per_token_loss = false;   // losses and gradients are sums over tokens, without those of masked targets
   int max_microbatches = 16;
 
   int tokens() const { return micro_batch_size * seq_length; }
@@ -58,7 +59,7 @@ struct LayerParams {
 inline constexpr int kEmbeddingParam = 0;
 LayerParams layer_params(int layer);
 int final_norm_param(const ModelConfig& config);
-int output_param(const ModelConfig& config);
+int output_param(const ModelConfig& config);  // kEmbeddingParam with tied embeddings
 
 // Throws std::invalid_argument for a shape that the kernels cannot compute: heads that do not divide
 // hidden_size, or MXFP8 with FP32 activations or with sizes that blocks of 32 do not fit.

@@ -1,5 +1,6 @@
 #include "impl/model/model.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "impl/kernels/cross_entropy.h"
@@ -17,7 +18,8 @@ std::vector<std::vector<int>> params_by_module(const ModelConfig& config) {
     const LayerParams p = layer_params(layer);
     params.push_back({p.norm1, p.qkv, p.proj, p.norm2, p.fc1, p.fc2});
   }
-  params.push_back({final_norm_param(config), output_param(config)});
+  const auto [first, second] = std::minmax({final_norm_param(config), output_param(config)});
+  params.push_back({first, second});
   return params;
 }
 

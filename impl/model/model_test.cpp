@@ -50,7 +50,15 @@ const ModelConfig kBf16Ends = [] {
   return config;
 }();
 
+ModelConfig tied(ModelConfig config) {
+  config.tied_embeddings = true;
+  return config;
+}
+
 const Case kCases[] = {
+    {"tied_fp32", tied(with(kOdd, false, false, DType::f32)), DType::f32, false},
+    {"tied_bf16_coarse", tied(with(kWide, false, false, DType::bf16)), DType::bf16, true},
+    {"tied_mxfp8", tied(with(kSmall, true, true, DType::bf16)), DType::bf16, false},
     {"fp32", with(kSmall, false, false, DType::f32), DType::f32, false},
     {"fp32_odd_coarse", with(kOdd, false, false, DType::f32), DType::bf16, true},
     {"bf16_odd", with(kOdd, false, false, DType::bf16), DType::f32, false},
@@ -67,8 +75,8 @@ const Case kCases[] = {
 };
 
 reference::Shape shape_of(const ModelConfig& c) {
-  return {c.num_layers, c.hidden_size, c.ffn_hidden_size,  c.num_attention_heads,
-          c.seq_length, c.vocab_size,  c.micro_batch_size, c.first_last_layers_bf16};
+  return {c.num_layers, c.hidden_size,      c.ffn_hidden_size,        c.num_attention_heads, c.seq_length,
+          c.vocab_size, c.micro_batch_size, c.first_last_layers_bf16, c.tied_embeddings};
 }
 
 reference::Model reference_of(const ModelConfig& c) {
@@ -121,10 +129,11 @@ TEST_P(ModelAgainstReference, LossAndGradients) {
     EXPECT_EQ(bench.loss(slot), result.loss);
     EXPECT_GT(result.loss, 0.5f);
     for (std::size_t p = 0; p < expected.size(); ++p)
-      for (std::size_t i = 0; i < expected[p].size(); ++i) {
-        const float sum = expected[p][i] + result.gradients[p][i];
-        expected[p][i] = grad_dtype == DType::bf16 ? to_float(to_bf16(sum)) : sum;
-      }
+      for (const std::vector<float>* summand : result.summands(p))
+        for (std::size_t i = 0; i < expected[p].size(); ++i) {
+          const float sum = expected[p][i] + (*summand)[i];
+          expected[p][i] = grad_dtype == DType::bf16 ? to_float(to_bf16(sum)) : sum;
+        }
   }
   std::size_t nonzero = 0;
   const std::vector<ParamInfo> infos = model_params(config);
@@ -136,7 +145,7 @@ TEST_P(ModelAgainstReference, LossAndGradients) {
 }
 
 TEST(Model, ParametersAreTheReferences) {
-  for (const ModelConfig& config : {shaped(2, 32, 64, 2, 32, 48, 1), kBf16Ends}) {
+  for (const ModelConfig& config : {shaped(2, 32, 64, 2, 32, 48, 1), kBf16Ends, tied(kSmall)}) {
     const auto theirs = reference::param_shapes(shape_of(config));
     const auto ours = model_params(config);
     ASSERT_EQ(ours.size(), theirs.size());
@@ -169,6 +178,13 @@ TEST(Model, EveryParameterBelongsToOneModule) {
   for (int m = 0; m < bench.model().modules(); ++m)
     for (const int param : bench.model().params_of(m)) EXPECT_EQ(param, next++);
   EXPECT_EQ(next, static_cast<int>(model_params(kSmall).size()));
+}
+
+TEST(Model, ATiedWeightBelongsToBothItsModules) {
+  ModelBench bench(tied(kSmall), MemoryKind::symbolic);
+  EXPECT_EQ(bench.model().params_of(0), std::vector<int>{kEmbeddingParam});
+  EXPECT_EQ(bench.model().params_of(bench.model().modules() - 1),
+            (std::vector<int>{kEmbeddingParam, final_norm_param(kSmall)}));
 }
 
 TEST(Model, AnInjectedInfinityReachesTheGradients) {

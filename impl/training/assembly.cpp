@@ -20,6 +20,7 @@ ModelConfig model_config(const Flags& flags) {
   config.mx = flags.fp8_recipe == Recipe::mxfp8;
   config.mx_params = model_is_mxfp8_gather(flags);
   config.first_last_layers_bf16 = flags.first_last_layers_bf16;
+  config.tied_embeddings = !flags.untie_embeddings_and_output_weights;
   config.per_token_loss = flags.calculate_per_token_loss;
   config.activation = flags.fp8_recipe == Recipe::fp32 ? DType::f32 : DType::bf16;
   config.rounding = flags.mx_scale_rounding;

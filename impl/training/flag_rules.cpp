@@ -34,8 +34,6 @@ const FlagRule kRules[] = {
      [](const Flags& f) { return f.overlap_param_gather && !f.overlap_grad_reduce; }},
     {{{"use_distributed_optimizer"}, "only the distributed optimizer is implemented"},
      [](const Flags& f) { return !f.use_distributed_optimizer; }},
-    {{{"untie_embeddings_and_output_weights"}, "a tied embedding and output layer is not implemented"},
-     [](const Flags& f) { return !f.untie_embeddings_and_output_weights; }},
     {{{"calculate_per_token_loss", "average_in_collective"},
       "gradients that are divided by the number of tokens are added over ranks, not averaged"},
      [](const Flags& f) { return f.calculate_per_token_loss && f.average_in_collective; }},
@@ -136,7 +134,8 @@ bool reduces_in_fp32(const Flags& flags) {
 double estimated_elements(const Flags& flags) {
   const double h = flags.hidden_size, f = flags.ffn_hidden_size, v = flags.vocab_size, l = flags.num_layers;
   const double tokens = static_cast<double>(flags.micro_batch_size) * flags.seq_length;
-  const double params = l * (4 * h * h + 3 * f * h + 2 * h) + h + 2 * v * h;
+  const double tables = flags.untie_embeddings_and_output_weights ? 2 : 1;
+  const double params = l * (4 * h * h + 3 * f * h + 2 * h) + h + tables * v * h;
   const double scores = static_cast<double>(flags.num_attention_heads) * flags.seq_length;
   const double activations = tokens * (l * (9 * h + 3 * f + scores) + 2 * v);
   // Optimizer state (main params and two moments) exists once over all ranks.

@@ -167,7 +167,6 @@ const RuleCase kRuleCases[] = {
      {"use_distributed_optimizer", "true"}},
     {{{"overlap_param_gather", "true"}}, {"overlap_grad_reduce", "true"}},
     {{{"use_distributed_optimizer", "false"}}, {"use_distributed_optimizer", "true"}},
-    {{{"untie_embeddings_and_output_weights", "false"}}, {"untie_embeddings_and_output_weights", "true"}},
     {{{"calculate_per_token_loss", "true"}, {"average_in_collective", "true"}},
      {"average_in_collective", "false"}},
     {{{"bucket_size", "4096"}, {"num_buckets", "2"}}, {"bucket_size", "unset"}},
