@@ -38,7 +38,6 @@ constexpr Golden kGolden[] = {
     {"scale-applied-twice", RuntimeKind::host},
     {"replay-reports-other-loss", RuntimeKind::symbolic},
     {"communication-not-joined", RuntimeKind::symbolic},
-    {"tied-weight-has-both-gradients", RuntimeKind::symbolic},
     {"nonfinite-not-noticed", RuntimeKind::symbolic},
 };
 
