@@ -1,18 +1,15 @@
 #include "fuzz/campaign.h"
 
-#include <array>
 #include <chrono>
-#include <set>
 
+#include "fuzz/campaign_counts.h"
 #include "fuzz/campaign_inputs.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/failure_block.h"
+#include "fuzz/failure_store.h"
 #include "fuzz/files.h"
-#include "fuzz/interrupt.h"
 #include "fuzz/output.h"
-#include "impl/runtime/symbolic/term.h"
-#include "impl/training/flag_text.h"
-#include "properties/action_pairs.h"
+#include "fuzz/worker_pool.h"
 
 namespace gatherfuzz {
 
@@ -23,18 +20,33 @@ constexpr double kRefreshedEvery = 0.1;  // on a terminal
 
 class Campaign {
  public:
-  explicit Campaign(const CampaignOptions& options) : options_(options), inputs_(options) {}
+  explicit Campaign(const CampaignOptions& options)
+      : options_(options), inputs_(options), failures_(options.out), pool_(options.jobs) {
+    if (options.runs) limit_ = *options.runs > 0 ? *options.runs : inputs_.seeds();
+    try {
+      require_writable(options.out);
+    } catch (const InternalError& error) {
+      throw UsageError("--out " + options.out + ": expected a folder to write to: " + error.what());
+    }
+  }
 
   int run() {
     try {
-      while (!over() && (failures_.empty() || options_.keep_going)) run_program_number(programs_ + 1);
+      while (failures_.kinds() == 0 || options_.keep_going) {
+        while (pool_.size() < window() && !over()) pool_.add(draw(counts_.programs + pool_.size() + 1));
+        if (pool_.size() == 0) break;
+        judge(pool_.next());
+      }
     } catch (const Interrupted&) {
+      summarize();
+      throw;
+    } catch (const InternalError&) {
       summarize();
       throw;
     }
     summarize();
-    if (programs_ == 0) return kExitInternal;
-    return failures_.empty() ? kExitAsExpected : kExitUnexpected;
+    if (counts_.programs == 0) return nothing_ran();
+    return failures_.kinds() == 0 ? kExitAsExpected : kExitUnexpected;
   }
 
  private:
@@ -42,55 +54,67 @@ class Campaign {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
+  // Programs under way. With several workers one that is slow, such as the one of kOtherRuntimesEvery on
+  // host, must not hold up the others.
+  std::size_t window() const { return options_.jobs == 1 ? 1 : kOtherRuntimesEvery * options_.jobs; }
+
+  bool replays() const { return options_.runs == 0; }
+
   bool over() const {
-    return (options_.runs > 0 && programs_ >= options_.runs) || elapsed() >= options_.seconds;
+    return (limit_ && counts_.programs + pool_.size() >= *limit_) || elapsed() >= options_.seconds;
   }
 
-  void run_program_number(uint64_t number) {
-    Program program = inputs_.next(mix(options_.seed, number));
-    if (options_.fault) program.faults = {*options_.fault};
-    Verdict verdict = Verdict::pass;
+  Task draw(uint64_t number) {
+    Task task;
+    task.number = number;
+    task.program = inputs_.next(number);
+    if (options_.fault) task.program.faults = {*options_.fault};
     for (const RuntimeKind runtime : options_.runtimes) {
-      if (runtime != options_.runtimes.front() && number % kOtherRuntimesEvery != 1) continue;
-      const Outcome outcome = worker_.run(program, runtime);
-      ++runs_[static_cast<std::size_t>(runtime)];
-      twins_ += outcome.twin ? 1 : 0;
-      verdict = outcome.verdict;
-      if (verdict == Verdict::fail) keep(program, runtime, outcome, number);
-      if (verdict != Verdict::fail) inputs_.learn(program, outcome.states);
-      if (verdict != Verdict::pass) break;
+      if (runtime == options_.runtimes.front() || replays() || number % kOtherRuntimesEvery == 1)
+        task.runtimes.push_back(runtime);
     }
-    ++programs_;
-    pairs_.merge(action_pairs_of(program));
-    ++counts_[static_cast<std::size_t>(verdict)];
+    return task;
+  }
+
+  void judge(const Task& task) {
+    for (std::size_t i = 0; i < task.outcomes.size(); ++i) {
+      const Outcome& outcome = task.outcomes[i];
+      if (outcome.verdict == Verdict::fail) {
+        keep(task, task.runtimes[i], outcome);
+      } else {
+        inputs_.learn(task.program, outcome.states);
+      }
+    }
+    counts_.add(task.program, task.runtimes, task.outcomes);
     show();
   }
 
-  void keep(const Program& program, RuntimeKind runtime, const Outcome& outcome, uint64_t number) {
-    const std::string file = failure_path(options_.out, outcome);
-    if (!failures_.insert(file).second) return;
-    const std::string original = print_program(with_its_twin(program, outcome));
-    write_file(file, original);  // before anything else can go wrong
-    const double found_after = elapsed();
-    Failure failure = investigate(worker_, program, runtime, outcome);
-    failure.file = file;
-    failure.found_by = "builtin, seed " + std::to_string(options_.seed) + ", program " +
-                       std::to_string(number) + ", " + fixed_text(found_after, 1) + " s";
-    write_file(unshrunk_path(options_.out, outcome), stored_text(failure.original, failure));
-    write_file(file, stored_text(failure.program, failure));
+  void keep(const Task& task, RuntimeKind runtime, const Outcome& outcome) {
+    if (!failures_.is_new(outcome)) return;
+    const auto kept =
+        failures_.keep(task.program, runtime, outcome,
+                       "builtin, seed " + options_.seed.text + ", program " + std::to_string(task.number) +
+                           ", " + fixed_text(elapsed(), 1) + " s");
+    known_ += kept.known ? 1 : 0;
     progress_.end();
-    print_note(failure_text(failure));
+    if (kept.known) print_note("known since an earlier campaign, and left as it is: " + kept.failure.file);
+    print_note(failure_text(kept.failure));
   }
 
-  uint64_t count(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
+  int nothing_ran() const {
+    if (replays())
+      print_note("fuzz: expected programs to replay in --corpus " + options_.corpus + ", found none");
+    return kExitInternal;
+  }
 
   std::string progress_text() const {
-    std::string line = with_commas(programs_) + " programs, " + with_commas(count(Verdict::pass)) +
-                       " pass, " + with_commas(count(Verdict::refused)) + " refused, " +
-                       with_commas(count(Verdict::vacuous)) + " vacuous, " +
-                       with_commas(count(Verdict::fail)) + " failures";
-    if (options_.keep_going) line += " of " + with_commas(failures_.size()) + " kinds";
-    if (options_.fault) line += ", " + with_commas(count(Verdict::error)) + " not reached";
+    std::string line =
+        with_commas(counts_.programs) + " programs, " + with_commas(counts_.of(Verdict::pass)) + " pass, " +
+        with_commas(counts_.of(Verdict::refused)) + " refused, " + with_commas(counts_.of(Verdict::vacuous)) +
+        " vacuous, " + with_commas(counts_.of(Verdict::fail)) + " failures";
+    if (options_.keep_going) line += " of " + with_commas(failures_.kinds()) + " kinds";
+    if (known_ > 0) line += ", " + with_commas(known_) + " known before";
+    if (options_.fault) line += ", " + with_commas(counts_.of(Verdict::error)) + " not reached";
     return line;
   }
 
@@ -104,52 +128,33 @@ class Campaign {
     progress_.end();
     std::string line = progress_text() + " (";
     for (const RuntimeKind runtime : options_.runtimes)
-      line += with_commas(runs_[static_cast<std::size_t>(runtime)]) + " on " + std::string(name_of(runtime)) +
-              ", ";
-    line += with_commas(twins_) + " beside a twin, " + with_commas(inputs_.states()) + " states, " +
-            with_commas(inputs_.kept()) + " programs kept, " + with_commas(pairs_.size()) + " of " +
+      line += with_commas(counts_.runs[static_cast<std::size_t>(runtime)]) + " on " +
+              std::string(name_of(runtime)) + ", ";
+    line += with_commas(counts_.twins) + " beside a twin, " + with_commas(inputs_.states()) + " states, " +
+            with_commas(inputs_.kept()) + " programs kept, " + with_commas(counts_.pairs.size()) + " of " +
             with_commas(legal_action_pairs().size()) + " action pairs, ";
-    print_result(line + "seed " + std::to_string(options_.seed) + ", " + fixed_text(elapsed(), 1) + " s)");
+    if (counts_.programs > 0) print_note(counts_.shapes_text());
+    print_result(line + "seed " + options_.seed.text + ", " + fixed_text(elapsed(), 1) + " s)");
   }
 
   const CampaignOptions& options_;
   CampaignInputs inputs_;
-  Worker worker_;
+  FailureStore failures_;
+  WorkerPool pool_;
+  std::optional<uint64_t> limit_;  // of programs
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_at_ = 0.0;
   ProgressLine progress_;
-  uint64_t programs_ = 0;
-  uint64_t twins_ = 0;                                       // runs beside one
-  std::array<uint64_t, std::size(kVerdictNames)> counts_{};  // of programs, by verdict
-  std::array<uint64_t, std::size(kRuntimeNames)> runs_{};
-  std::set<ActionPair> pairs_;      // of all programs
-  std::set<std::string> failures_;  // their files, which class and signature name
+  CampaignCounts counts_;
+  uint64_t known_ = 0;  // kinds that an earlier campaign stored
 };
 
 }  // namespace
 
 int fuzz(const CampaignOptions& options) {
+  if (options.runs == 0 && options.corpus.empty())
+    throw UsageError("--runs 0 replays a corpus: expected --corpus DIR");
   return Campaign(options).run();
-}
-
-FaultSpec parse_fault(const std::string& text) {
-  const ParseResult parsed = parse_program("gatherfuzz program v1\nfault " + text + "\n");
-  if (!parsed.ok()) throw UsageError("--fault: " + parsed.errors.front().message);
-  if (parsed.program->faults.size() != 1)
-    throw UsageError("--fault: expected one fault, found " + in_quotes(text));
-  return parsed.program->faults.front();
-}
-
-double parse_duration(const std::string& text) {
-  const std::size_t unit = text.find_first_of("smh");
-  const double factor = unit == std::string::npos ? 1.0
-                        : text[unit] == 's'       ? 1.0
-                        : text[unit] == 'm'       ? 60.0
-                                                  : 3600.0;
-  const std::optional<double> number = parse_real(text.substr(0, unit));
-  if (!number || *number <= 0 || (unit != std::string::npos && unit + 1 != text.size()))
-    throw UsageError("--time: expected a duration such as 45s, 10m or 8h, found " + in_quotes(text));
-  return *number * factor;
 }
 
 }  // namespace gatherfuzz

@@ -39,7 +39,13 @@ void CampaignInputs::read_corpus() {
     Program program = without_comments(file.program);
     program.expect.reset();
     program.twin.reset();
-    corpus_.push_back(std::move(program));
+    apply_settings(program.flags, options_.set);
+    repair_flags(program.flags);
+    if (has_settings(program.flags) && !refusal_before_run(program)) {
+      corpus_.push_back(std::move(program));
+    } else {
+      print_note("fuzz: left out: " + file.path + ": it cannot have the flags of --set");
+    }
   }
   seeds_ = corpus_.size();
 }
@@ -58,8 +64,9 @@ Program CampaignInputs::candidate(uint64_t seed) const {
   return splice(one, corpus_[choices.below(corpus_.size(), "other")], choices);
 }
 
-Program CampaignInputs::next(uint64_t seed) {
-  if (next_seed_ < seeds_) return corpus_[next_seed_++];
+Program CampaignInputs::next(uint64_t number) const {
+  if (number <= seeds_) return corpus_[number - 1];
+  const uint64_t seed = mix(options_.seed.number, number);
   Program program = candidate(seed);
   if (options_.set.empty()) return program;
   for (int i = 1; i < kTries; ++i) {

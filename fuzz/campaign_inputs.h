@@ -12,15 +12,18 @@ namespace gatherfuzz {
 
 class CampaignInputs {
  public:
-  // Reads options.corpus; files with a `fault` line are left out, unreadable ones are named. Throws
+  // Reads options.corpus and gives its programs the flags that are set; files with a `fault` line are left
+  // out, unreadable ones and those that cannot have the flags are named. Throws
   // UsageError for a folder that cannot be read, and for `set` flags that no accepted flag set has.
   explicit CampaignInputs(const CampaignOptions& options);
 
-  // Depends on the seed and on what was learnt before.
-  Program next(uint64_t seed);
+  // The program of this number, from 1: first those of the folder, then what is drawn, which depends on
+  // options.seed and on what was learnt before.
+  Program next(uint64_t number) const;
   // A program that did not fail went through these states. Throws InternalError if it cannot be written.
   void learn(const Program& program, const std::vector<uint32_t>& states);
 
+  uint64_t seeds() const { return seeds_; }
   uint64_t states() const { return states_.size(); }
   uint64_t kept() const { return corpus_.size(); }
 
@@ -31,8 +34,7 @@ class CampaignInputs {
 
   const CampaignOptions& options_;
   std::vector<Program> corpus_;
-  std::size_t seeds_ = 0;      // programs of the folder
-  std::size_t next_seed_ = 0;  // that is run as it is
+  std::size_t seeds_ = 0;  // programs of the folder, the first ones of corpus_
   std::unordered_set<uint32_t> states_;
 };
 

@@ -1,6 +1,5 @@
 #include "fuzz/failure.h"
 
-#include "fuzz/report.h"
 #include "fuzz/version.h"
 #include "properties/program_lines.h"
 
@@ -25,15 +24,11 @@ std::vector<std::string> single_flags_that_pass(Worker& worker, const Program& p
   return found;
 }
 
-std::string file_name(const Outcome& outcome) {
-  return std::string(name_of(*outcome.failure)) + "-" + signature_text(outcome) + ".program";
-}
+}  // namespace
 
 bool alike(const Outcome& a, const Outcome& b) {
   return a.failure == b.failure && a.signature == b.signature;
 }
-
-}  // namespace
 
 Program with_its_twin(Program program, const Outcome& outcome) {
   if (outcome.twin && outcome.failure == twin_table()[static_cast<std::size_t>(*outcome.twin)].failure)
@@ -78,14 +73,6 @@ Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime,
 std::string stored_text(Program program, const Failure& failure) {
   program.top_comments.push_back(" Found by " + failure.found_by + ". " + version_text());
   return print_program(program);
-}
-
-std::string failure_path(const std::string& out, const Outcome& outcome) {
-  return out + "/failures/" + file_name(outcome);
-}
-
-std::string unshrunk_path(const std::string& out, const Outcome& outcome) {
-  return out + "/failures/unshrunk/" + file_name(outcome);
 }
 
 }  // namespace gatherfuzz

@@ -40,8 +40,7 @@ Failure investigate(Worker& worker, const Program& program, RuntimeKind runtime,
 // The failure's program, shrunk or not, with a comment that says how it was found.
 std::string stored_text(Program program, const Failure& failure);
 
-// OUT/failures/CLASS-SIGNATURE.program, and OUT/failures/unshrunk/CLASS-SIGNATURE.program
-std::string failure_path(const std::string& out, const Outcome& outcome);
-std::string unshrunk_path(const std::string& out, const Outcome& outcome);
+// The same class and the same signature.
+bool alike(const Outcome& a, const Outcome& b);
 
 }  // namespace gatherfuzz

@@ -63,10 +63,22 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+void require_writable(const std::string& folder) {
+  const std::string probe = folder + "/.writable";
+  write_file(probe, "", Sync::no);
+  remove_file(probe);
+}
+
 void write_file(const std::string& path, const std::string& content, Sync sync) {
   std::error_code error;
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
     fs::create_directories(folder, error);
+  if (error) throw InternalError("cannot write " + path + ": " + error.message());
   const std::string temporary = path + ".tmp";
   const auto fail = [&](bool created) {
     const std::string reason = strerror(errno);

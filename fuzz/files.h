@@ -16,6 +16,10 @@ std::optional<std::string> read_file(const std::string& path, std::size_t limit,
 std::vector<std::string> programs_below(const std::string& folder, std::string& problem);
 
 bool is_folder(const std::string& path);
+bool exists(const std::string& path);
+
+// Makes the folder if it is missing and tries to write there. Throws InternalError with the reason.
+void require_writable(const std::string& folder);
 
 // Whether a file must survive a loss of power, and not only the end of the process.
 enum class Sync { no, yes };

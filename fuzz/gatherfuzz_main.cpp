@@ -23,6 +23,7 @@ struct Words {
   std::string runtimes;
   std::vector<std::string> set;
   std::string time, fault;
+  std::string seed = "1";
   std::string reference = "on", checks = "on";
 };
 
@@ -154,9 +155,17 @@ class CommandLine {
     CLI::App* c =
         add_command("fuzz", "generate random programs and judge them until one fails",
                     "fuzz --time 45s --fault 'drop op=copy_main_params_to_param_buffer iteration=4+'");
-    c->add_option("--runs", fuzz_.runs, "stop after so many programs");
+    c->add_option("--runs", fuzz_.runs,
+                  "stop after so many programs; 0: replay --corpus, every program on every runtime");
     c->add_option("--time", words_.time, "stop after 45s, 10m, 8h (default 30s, or no limit with --runs)");
-    c->add_option("--seed", fuzz_.seed, "of the programs")->capture_default_str();
+    c->add_option("--seed", words_.seed, "of the programs: a number, or a commit of 40 hexadecimal digits")
+        ->capture_default_str();
+    c->add_option("--jobs", fuzz_.jobs,
+                  "worker processes; with one, program number n may build on all before it, with N on those "
+                  "up to number n - " +
+                      std::to_string(kOtherRuntimesEvery) + " N")
+        ->check(CLI::Range(std::size_t{1}, kMostJobs))
+        ->capture_default_str();
     c->add_option("--runtime", words_.runtimes,
                   "the first runs every program, another one program in " +
                       std::to_string(kOtherRuntimesEvery) + " (default symbolic,host)");
@@ -271,7 +280,8 @@ class CommandLine {
     }
     fuzz_.runtimes = runtimes;
     fuzz_.set = parse_settings(words_.set);
-    if (fuzz_.runs > 0) fuzz_.seconds = std::numeric_limits<double>::infinity();
+    fuzz_.seed = parse_seed(words_.seed);
+    if (fuzz_.runs) fuzz_.seconds = std::numeric_limits<double>::infinity();
     if (!words_.time.empty()) fuzz_.seconds = parse_duration(words_.time);
     if (!words_.fault.empty()) fuzz_.fault = parse_fault(words_.fault);
     return fuzz(fuzz_);

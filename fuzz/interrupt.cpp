@@ -43,8 +43,12 @@ void stop_if_interrupted() {
   if (came) throw Interrupted{};
 }
 
-void kill_on_interrupt(pid_t process) {
+KilledOnInterrupt::KilledOnInterrupt(pid_t process) {
   victim = process;
+}
+
+KilledOnInterrupt::~KilledOnInterrupt() {
+  victim = 0;
 }
 
 InterruptsHeld::InterruptsHeld() {

@@ -11,8 +11,14 @@ bool interrupted();
 // Throws Interrupted if SIGINT came.
 void stop_if_interrupted();
 
-// The process that SIGINT kills, so that a wait for its answer ends; 0: none.
-void kill_on_interrupt(pid_t process);
+// While one of these lives, SIGINT kills the process, so that a wait for its answer ends.
+class KilledOnInterrupt {
+ public:
+  explicit KilledOnInterrupt(pid_t process);
+  ~KilledOnInterrupt();
+  KilledOnInterrupt(const KilledOnInterrupt&) = delete;
+  KilledOnInterrupt& operator=(const KilledOnInterrupt&) = delete;
+};
 
 // While one of these lives, SIGINT waits.
 class InterruptsHeld {

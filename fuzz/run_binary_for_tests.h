@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -66,6 +67,7 @@ class BinaryTest : public ::testing::Test {
       dup2(open(in_path.c_str(), O_RDONLY), STDIN_FILENO);
       dup2(open(out_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
       dup2(open(err_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+      if (before_exec_) before_exec_();
       execv(argv[0], argv.data());
       _exit(127);
     }
@@ -85,6 +87,7 @@ class BinaryTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::function<void()> before_exec_;  // in the process that becomes the binary
 };
 
 // Polls until `done` holds; false after ten seconds.

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <exception>
 #include <vector>
 
@@ -104,12 +103,10 @@ void Worker::start() {
     throw InternalError(std::string("cannot start a worker process: ") + strerror(errno));
   }
   socket_ = ends[0];
-  kill_on_interrupt(process_);
 }
 
 std::string Worker::stop() {
   if (process_ == 0) return "";
-  kill_on_interrupt(0);
   close(socket_);
   kill(process_, SIGKILL);  // changes nothing for one that is dead already
   int status = 0;
@@ -120,21 +117,31 @@ std::string Worker::stop() {
   return death_text(status);
 }
 
-Outcome Worker::run(const Program& program, RuntimeKind runtime, bool story) {
-  stop_if_interrupted();
+void Worker::begin(const Program& program, RuntimeKind runtime, bool story) {
   if (process_ == 0) start();
-  const auto begin = std::chrono::steady_clock::now();
+  begun_ = std::chrono::steady_clock::now();
   std::string request(1, static_cast<char>(runtime));
   request += static_cast<char>(story ? 1 : 0);
   request += print_program(program);
-  const bool sent = send_message(socket_, request);
-  const std::string message = sent ? receive_message(socket_) : "";
+  send_message(socket_, request);  // what was not sent is not answered
+}
+
+Outcome Worker::finish() {
+  const std::string message = receive_message(socket_);
   if (!message.empty()) return from_message(message);
   const std::string death = stop();
   stop_if_interrupted();
   Outcome outcome = crashed(death);
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   return outcome;
+}
+
+Outcome Worker::run(const Program& program, RuntimeKind runtime, bool story) {
+  stop_if_interrupted();
+  begin(program, runtime, story);
+  const KilledOnInterrupt waited_for(process_);
+  if (interrupted()) stop();  // it came before the line above
+  return finish();
 }
 
 }  // namespace gatherfuzz

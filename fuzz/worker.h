@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 
 #include "properties/run.h"
@@ -25,6 +26,12 @@ class Worker {
   // InternalError if no process can be started.
   Outcome run(const Program& program, RuntimeKind runtime, bool story = false);
 
+  // run() in two halves, for those who wait for several workers: after begin(), socket() is readable once
+  // finish() has something to say. Ctrl-C is theirs to notice meanwhile.
+  void begin(const Program& program, RuntimeKind runtime, bool story = false);
+  Outcome finish();
+  int socket() const { return socket_; }
+
  private:
   void start();
   // Returns how the process ended, for people.
@@ -32,6 +39,7 @@ class Worker {
 
   pid_t process_ = 0;  // 0: none
   int socket_ = -1;
+  std::chrono::steady_clock::time_point begun_;
 };
 
 }  // namespace gatherfuzz

@@ -1,0 +1,69 @@
+#include "fuzz/worker_pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "fuzz/exit_code.h"
+#include "fuzz/interrupt.h"
+
+namespace gatherfuzz {
+
+namespace {
+
+constexpr int kInterruptsSeenEvery = 100;  // milliseconds, for one that came just before the wait
+
+}  // namespace
+
+void WorkerPool::add(Task task) {
+  tasks_.push_back(std::move(task));
+  give_out();
+}
+
+Task WorkerPool::next() {
+  while (!tasks_.front().done()) wait();
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  --given_out_;
+  return task;
+}
+
+void WorkerPool::begin(Seat& seat) {
+  seat.worker.begin(seat.task->program, seat.task->runtimes[seat.task->outcomes.size()]);
+}
+
+void WorkerPool::give_out() {
+  for (Seat& seat : seats_) {
+    if (given_out_ == tasks_.size()) return;
+    if (seat.task != nullptr) continue;
+    seat.task = &tasks_[given_out_++];
+    begin(seat);
+  }
+}
+
+void WorkerPool::wait() {
+  std::vector<pollfd> sockets;
+  std::vector<Seat*> busy;
+  for (Seat& seat : seats_) {
+    if (seat.task == nullptr) continue;
+    sockets.push_back({seat.worker.socket(), POLLIN, 0});
+    busy.push_back(&seat);
+  }
+  stop_if_interrupted();
+  const int ready = poll(sockets.data(), sockets.size(), kInterruptsSeenEvery);
+  if (ready < 0 && errno != EINTR)
+    throw InternalError(std::string("cannot wait for the worker processes: ") + strerror(errno));
+  stop_if_interrupted();
+  for (std::size_t i = 0; ready > 0 && i < busy.size(); ++i) {
+    if (sockets[i].revents == 0) continue;
+    busy[i]->task->outcomes.push_back(busy[i]->worker.finish());
+    if (!busy[i]->task->done()) {
+      begin(*busy[i]);
+    } else {
+      busy[i]->task = nullptr;
+    }
+  }
+  give_out();
+}
+
+}  // namespace gatherfuzz
