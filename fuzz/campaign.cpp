@@ -1,9 +1,11 @@
 #include "fuzz/campaign.h"
 
 #include <chrono>
+#include <deque>
 
 #include "fuzz/campaign_counts.h"
 #include "fuzz/campaign_inputs.h"
+#include "fuzz/campaign_state.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/failure_block.h"
 #include "fuzz/failure_store.h"
@@ -17,6 +19,8 @@ namespace {
 
 constexpr double kShownEvery = 5.0;      // seconds, where there is no terminal
 constexpr double kRefreshedEvery = 0.1;  // on a terminal
+constexpr double kSavedEvery = 1.0;
+constexpr std::size_t kMostStateBytes = std::size_t{1} << 30;
 
 class Campaign {
  public:
@@ -28,17 +32,21 @@ class Campaign {
     } catch (const InternalError& error) {
       throw UsageError("--out " + options.out + ": expected a folder to write to: " + error.what());
     }
+    if (options.resume) resume();
   }
 
   int run() {
     try {
-      while (failures_.kinds() == 0 || options_.keep_going) {
+      save();
+      while (failures_.kinds().size() == 0 || options_.keep_going) {
         while (pool_.size() < window() && !over()) pool_.add(draw(counts_.programs + pool_.size() + 1));
         if (pool_.size() == 0) break;
         judge(pool_.next());
       }
+      save();
     } catch (const Interrupted&) {
       summarize();
+      save();
       throw;
     } catch (const InternalError&) {
       summarize();
@@ -46,12 +54,12 @@ class Campaign {
     }
     summarize();
     if (counts_.programs == 0) return nothing_ran();
-    return failures_.kinds() == 0 ? kExitAsExpected : kExitUnexpected;
+    return failures_.kinds().size() == 0 ? kExitAsExpected : kExitUnexpected;
   }
 
  private:
   double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
   // Programs under way. With several workers one that is slow, such as the one of kOtherRuntimesEvery on
@@ -67,7 +75,12 @@ class Campaign {
   Task draw(uint64_t number) {
     Task task;
     task.number = number;
-    task.program = inputs_.next(number);
+    built_on_.push_back(inputs_.kept());
+    if (!resumed_.empty()) {
+      built_on_.back() = resumed_.front();
+      resumed_.pop_front();
+    }
+    task.program = inputs_.next(number, built_on_.back());
     if (options_.fault) task.program.faults = {*options_.fault};
     for (const RuntimeKind runtime : options_.runtimes) {
       if (runtime == options_.runtimes.front() || replays() || number % kOtherRuntimesEvery == 1)
@@ -82,15 +95,18 @@ class Campaign {
       if (outcome.verdict == Verdict::fail) {
         keep(task, task.runtimes[i], outcome);
       } else {
-        inputs_.learn(task.program, outcome.states);
+        inputs_.learn({task.number, built_on_.front()}, task.program, outcome.states);
       }
     }
     counts_.add(task.program, task.runtimes, task.outcomes);
+    built_on_.pop_front();
+    if (elapsed() - saved_at_ >= kSavedEvery) save();
     show();
   }
 
   void keep(const Task& task, RuntimeKind runtime, const Outcome& outcome) {
-    if (!failures_.is_new(outcome)) return;
+    if (failures_.has(outcome)) return;
+    save();  // to shrink it may take long
     const auto kept =
         failures_.keep(task.program, runtime, outcome,
                        "builtin, seed " + options_.seed.text + ", program " + std::to_string(task.number) +
@@ -99,6 +115,62 @@ class Campaign {
     progress_.end();
     if (kept.known) print_note("known since an earlier campaign, and left as it is: " + kept.failure.file);
     print_note(failure_text(kept.failure));
+  }
+
+  std::string state_path() const { return options_.out + "/state"; }
+
+  std::string fault_text() const {
+    if (!options_.fault) return "";
+    Program program;
+    program.faults = {*options_.fault};
+    const std::string text = print_program(program);
+    return text.substr(text.find("fault "));
+  }
+
+  CampaignState state() const {
+    CampaignState now;
+    std::string runtimes, set;
+    for (const RuntimeKind runtime : options_.runtimes) runtimes += " " + std::string(name_of(runtime));
+    for (const auto& [name, value] : options_.set) set += " " + name + "=" + value;
+    now.settings = {{"--seed", options_.seed.text},
+                    {"--jobs", std::to_string(options_.jobs)},
+                    {"--runtime", runtimes},
+                    {"--fault", fault_text()},
+                    {"--set", set},
+                    {"--runs 0", replays() ? "yes" : "no"},
+                    {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())}};
+    now.seconds = elapsed();
+    now.counts = counts_;
+    now.kept = inputs_.kept_programs();
+    now.states = inputs_.all_states();
+    now.built_on.assign(built_on_.begin(), built_on_.end());
+    now.built_on.insert(now.built_on.end(), resumed_.begin(), resumed_.end());
+    now.kinds = failures_.kinds();
+    now.known = known_;
+    return now;
+  }
+
+  void save() {
+    saved_at_ = elapsed();
+    write_file(state_path(), print_state(state()));
+  }
+
+  void resume() {
+    std::string problem;
+    const std::optional<std::string> text = read_file(state_path(), kMostStateBytes, problem);
+    if (!text) throw UsageError("--resume: " + state_path() + ": " + problem);
+    try {
+      const CampaignState before = parse_state(*text);
+      require_same_settings(before, state());
+      inputs_.restore(before.kept, before.states);
+      seconds_before_ = before.seconds;
+      counts_ = before.counts;
+      resumed_.assign(before.built_on.begin(), before.built_on.end());
+      failures_.restore(before.kinds);
+      known_ = before.known;
+    } catch (const UsageError& error) {
+      throw UsageError(state_path() + ": " + error.what());
+    }
   }
 
   int nothing_ran() const {
@@ -112,7 +184,7 @@ class Campaign {
         with_commas(counts_.programs) + " programs, " + with_commas(counts_.of(Verdict::pass)) + " pass, " +
         with_commas(counts_.of(Verdict::refused)) + " refused, " + with_commas(counts_.of(Verdict::vacuous)) +
         " vacuous, " + with_commas(counts_.of(Verdict::fail)) + " failures";
-    if (options_.keep_going) line += " of " + with_commas(failures_.kinds()) + " kinds";
+    if (options_.keep_going) line += " of " + with_commas(failures_.kinds().size()) + " kinds";
     if (known_ > 0) line += ", " + with_commas(known_) + " known before";
     if (options_.fault) line += ", " + with_commas(counts_.of(Verdict::error)) + " not reached";
     return line;
@@ -146,7 +218,11 @@ class Campaign {
   double shown_at_ = 0.0;
   ProgressLine progress_;
   CampaignCounts counts_;
-  uint64_t known_ = 0;  // kinds that an earlier campaign stored
+  double seconds_before_ = 0.0;  // of the campaign that is resumed
+  double saved_at_ = 0.0;
+  std::deque<std::size_t> built_on_;  // of the programs under way, how many kept ones they could build on
+  std::deque<std::size_t> resumed_;   // the same, of those under way when the state was saved
+  uint64_t known_ = 0;                // kinds that an earlier campaign stored
 };
 
 }  // namespace

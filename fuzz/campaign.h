@@ -30,6 +30,7 @@ struct CampaignOptions {
   std::optional<FaultSpec> fault;  // planted in every program
   std::vector<FlagSetting> set;    // flags that every program has
   std::string corpus;              // a folder of programs to begin with; empty: none
+  bool resume = false;             // a campaign that was killed or stopped, from OUT/state
   bool keep_going = false;         // after a failure; each class and signature is told once
   std::string out = "gatherfuzz-out";
 };

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "fuzz/run_binary_for_tests.h"
 #include "properties/shapes.h"
@@ -168,6 +170,75 @@ TEST_F(CampaignTest, AReadOnlyFolderIsRefusedBeforeAnyProgramRuns) {
   EXPECT_TRUE(files_of("out").empty());
 }
 
+// Killed twenty times at moments of no pattern, it comes to what an unkilled campaign comes to.
+TEST_F(CampaignTest, GoesOnAfterKillsAndLosesNothing) {
+  const Arguments how{"--runs", "16000", "--jobs", "2", "--keep-going", "--fault", kFault};
+  Arguments again = how;
+  again.push_back("--resume");
+  const Result whole = run(fuzz("whole", how));
+  uint64_t programs = 0;
+  for (int i = 0; i < 20; ++i) {
+    const pid_t tool = start(fuzz("out", i == 0 ? how : again));
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(path("out/state")); }));
+    const int beyond_a_save = i % 10 == 3 ? 1000 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + i * 37 % 200 + beyond_a_save));
+    kill(tool, SIGKILL);
+    wait(tool);
+    const auto state = nlohmann::json::parse(
+        content_of(path("out/state")).substr(0, content_of(path("out/state")).find('\n')));
+    EXPECT_GE(state.at("programs").get<uint64_t>(), programs);
+    programs = state.at("programs").get<uint64_t>();
+  }
+  EXPECT_GT(programs, 0u);
+  const Result result = run(fuzz("out", again));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const auto counts = [](const std::string& out) {
+    return out.substr(out.find('('), out.find(", seed") - out.find('('));
+  };
+  EXPECT_EQ(counts(result.out), counts(whole.out));
+  EXPECT_EQ(result.out.substr(0, result.out.find(" kinds")), whole.out.substr(0, whole.out.find(" kinds")));
+  const auto names = [&](const std::string& folder) {
+    std::set<std::string> found;
+    for (const auto& [name, text] : files_of(folder)) found.insert(name);
+    return found;
+  };
+  EXPECT_GE(names("whole/failures").size(), 4u);
+  EXPECT_EQ(names("out/failures"), names("whole/failures"));
+}
+
+TEST_F(CampaignTest, AResumedCampaignMustHaveTheSameOptionsAndAnUndamagedState) {
+  const auto refused = [&](const Arguments& more) {
+    const Result result = run(fuzz("out", more));
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    return result.err;
+  };
+  EXPECT_NE(refused({"--resume"}).find(path("out/state") + ": No such file"), std::string::npos);
+  EXPECT_EQ(run(fuzz("out", {"--runs", "100"})).exit_code, 0);
+  EXPECT_NE(refused({"--resume", "--seed", "2"}).find("--seed: expected '1', as the campaign began with"),
+            std::string::npos);
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
+           {"--fault", kFault}, {"--set", "seq_length=8"}, {"--jobs", "2"}})
+    EXPECT_NE(refused({"--resume", option, value}).find("--resume: " + option + ": expected"),
+              std::string::npos)
+        << option;
+
+  const std::string text = content_of(path("out/state"));
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::size_t at = i * (text.size() - 1) / 11;
+    std::string flipped = text;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (i % 7)));
+    for (const std::string& damaged : {flipped, text.substr(0, at)}) {
+      write("out/state", damaged);
+      EXPECT_NE(refused({"--resume"}).find(path("out/state") + ": it is damaged"), std::string::npos) << at;
+    }
+  }
+  write("out/state", text);
+  const Result result = run(fuzz("out", {"--resume", "--runs", "150"}));
+  EXPECT_TRUE(result.out.starts_with("150 programs, ")) << result.out << result.err;
+  EXPECT_EQ(before_time(result.out), before_time(run(fuzz("whole", {"--runs", "150"})).out));
+  EXPECT_EQ(files_of("out/corpus"), files_of("whole/corpus"));
+}
+
 // A limit on the size of files stands for the full disk: the first program that is longer cannot be written.
 TEST_F(CampaignTest, AFullDiskEndsTheCampaignWithItsSummaryAndNothingHalfWritten) {
   constexpr rlim_t kMost = 800;
@@ -183,7 +254,7 @@ TEST_F(CampaignTest, AFullDiskEndsTheCampaignWithItsSummaryAndNothingHalfWritten
       << result.err;
   EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
   for (const auto& [name, text] : files_of("out")) {
-    EXPECT_TRUE(name.ends_with(".program")) << name;
+    EXPECT_TRUE(name.ends_with(".program") || name == "state") << name;
     EXPECT_LE(text.size(), kMost);
   }
   before_exec_ = nullptr;

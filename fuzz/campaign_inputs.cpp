@@ -1,5 +1,7 @@
 #include "fuzz/campaign_inputs.h"
 
+#include <algorithm>
+
 #include "fuzz/corpus_rules.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/files.h"
@@ -56,36 +58,62 @@ bool CampaignInputs::has_settings(const Flags& flags) const {
   return with == flags;
 }
 
-Program CampaignInputs::candidate(uint64_t seed) const {
+Program CampaignInputs::candidate(uint64_t seed, std::size_t built_on) const {
   RandomChoices choices(seed);
-  if (corpus_.empty() || flip(choices, 50, "draw")) return generate_program(choices);
-  const Program& one = corpus_[choices.below(corpus_.size(), "one")];
+  if (built_on == 0 || flip(choices, 50, "draw")) return generate_program(choices);
+  const Program& one = corpus_[choices.below(built_on, "one")];
   if (!flip(choices, 20, "splice")) return mutate(one, choices);
-  return splice(one, corpus_[choices.below(corpus_.size(), "other")], choices);
+  return splice(one, corpus_[choices.below(built_on, "other")], choices);
 }
 
-Program CampaignInputs::next(uint64_t number) const {
+Program CampaignInputs::next(uint64_t number, std::size_t built_on) const {
   if (number <= seeds_) return corpus_[number - 1];
   const uint64_t seed = mix(options_.seed.number, number);
-  Program program = candidate(seed);
+  Program program = candidate(seed, built_on);
   if (options_.set.empty()) return program;
   for (int i = 1; i < kTries; ++i) {
     apply_settings(program.flags, options_.set);
     repair_flags(program.flags);
     if (has_settings(program.flags) && !refusal_before_run(program)) return program;
-    program = candidate(mix(seed, static_cast<uint64_t>(i)));
+    program = candidate(mix(seed, static_cast<uint64_t>(i)), built_on);
   }
   throw InternalError("--set: no drawn program could be given these flags");
 }
 
-void CampaignInputs::learn(const Program& program, const std::vector<uint32_t>& states) {
+void CampaignInputs::learn(const KeptProgram& kept, const Program& program,
+                           const std::vector<uint32_t>& states) {
   bool fresh = false;
   for (const uint32_t state : states) fresh = states_.insert(state).second || fresh;
   if (!fresh) return;
   corpus_.push_back(program);
   corpus_.back().faults.clear();
+  kept_.push_back(kept);
   if (!program.faults.empty()) return;  // runs with a fault never write to a corpus
   write_file(options_.out + "/corpus/" + hash_text(program) + ".program", print_program(program), Sync::no);
+}
+
+void CampaignInputs::restore(const std::vector<KeptProgram>& kept, const std::vector<uint32_t>& states) {
+  for (const KeptProgram& one : kept) {
+    if (one.number == 0 || one.built_on > corpus_.size())
+      throw UsageError("it is of another version: a program is built on what comes later");
+    corpus_.push_back(next(one.number, one.built_on));
+  }
+  kept_ = kept;
+  states_.insert(states.begin(), states.end());
+}
+
+std::vector<uint32_t> CampaignInputs::all_states() const {
+  std::vector<uint32_t> states(states_.begin(), states_.end());
+  std::sort(states.begin(), states.end());
+  return states;
+}
+
+uint64_t CampaignInputs::seeds_hash() const {
+  uint64_t hash = seeds_;
+  for (std::size_t i = 0; i < seeds_; ++i) {
+    for (const char c : print_program(corpus_[i])) hash = mix(hash, static_cast<unsigned char>(c));
+  }
+  return hash;
 }
 
 }  // namespace gatherfuzz

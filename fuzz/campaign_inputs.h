@@ -10,6 +10,12 @@
 
 namespace gatherfuzz {
 
+// A program that was kept, as it can be drawn again.
+struct KeptProgram {
+  uint64_t number = 0;
+  std::size_t built_on = 0;  // how many programs were kept when it was drawn
+};
+
 class CampaignInputs {
  public:
   // Reads options.corpus and gives its programs the flags that are set; files with a `fault` line are left
@@ -18,23 +24,30 @@ class CampaignInputs {
   explicit CampaignInputs(const CampaignOptions& options);
 
   // The program of this number, from 1: first those of the folder, then what is drawn, which depends on
-  // options.seed and on what was learnt before.
-  Program next(uint64_t number) const;
+  // options.seed and on the first `built_on` of the kept programs.
+  Program next(uint64_t number, std::size_t built_on) const;
   // A program that did not fail went through these states. Throws InternalError if it cannot be written.
-  void learn(const Program& program, const std::vector<uint32_t>& states);
+  void learn(const KeptProgram& kept, const Program& program, const std::vector<uint32_t>& states);
+  // What learn() was told by a campaign with the same options.
+  void restore(const std::vector<KeptProgram>& kept, const std::vector<uint32_t>& states);
 
   uint64_t seeds() const { return seeds_; }
   uint64_t states() const { return states_.size(); }
-  uint64_t kept() const { return corpus_.size(); }
+  std::size_t kept() const { return corpus_.size(); }
+  const std::vector<KeptProgram>& kept_programs() const { return kept_; }
+  std::vector<uint32_t> all_states() const;  // sorted
+  // Of the programs of the folder.
+  uint64_t seeds_hash() const;
 
  private:
   void read_corpus();
   bool has_settings(const Flags& flags) const;
-  Program candidate(uint64_t seed) const;
+  Program candidate(uint64_t seed, std::size_t built_on) const;
 
   const CampaignOptions& options_;
   std::vector<Program> corpus_;
-  std::size_t seeds_ = 0;  // programs of the folder, the first ones of corpus_
+  std::size_t seeds_ = 0;          // programs of the folder, the first ones of corpus_
+  std::vector<KeptProgram> kept_;  // the others of corpus_
   std::unordered_set<uint32_t> states_;
 };
 

@@ -50,6 +50,7 @@ FailureStore::Kept FailureStore::keep(const Program& program, RuntimeKind runtim
     print_note("FAILURE " + verdict_text(outcome) + ", which could not be stored:\n" + original);
     throw;
   }
+  kinds_.insert(name_of_kind(outcome));
   return kept;
 }
 

@@ -16,9 +16,10 @@ class FailureStore {
  public:
   explicit FailureStore(std::string out) : folder_(std::move(out) + "/failures") {}
 
-  // Whether this campaign sees class and signature for the first time.
-  bool is_new(const Outcome& outcome) { return kinds_.insert(name_of_kind(outcome)).second; }
-  std::size_t kinds() const { return kinds_.size(); }
+  // Whether this campaign has kept one of this class and signature.
+  bool has(const Outcome& outcome) const { return kinds_.contains(name_of_kind(outcome)); }
+  const std::set<std::string>& kinds() const { return kinds_; }
+  void restore(const std::set<std::string>& kinds) { kinds_ = kinds; }
 
   // Shrinks and stores the program, or finds the one that is known. Throws InternalError if it cannot be
   // written; then the program has been printed.

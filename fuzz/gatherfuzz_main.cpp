@@ -173,6 +173,10 @@ class CommandLine {
     c->add_option("--corpus", fuzz_.corpus,
                   "a folder of programs to begin with; those with a fault are left out");
     c->add_flag("--keep-going", fuzz_.keep_going, "after a failure; each class and signature is told once");
+    c->add_flag(
+        "--resume", fuzz_.resume,
+        "go on where the campaign in --out was killed or stopped, with the same options; --time counts "
+        "from its start");
     c->add_option("--out", fuzz_.out, "where failures and programs that reach something new are stored")
         ->capture_default_str();
     add_set(c);
