@@ -208,7 +208,9 @@ TEST_F(CampaignTest, GoesOnAfterKillsAndLosesNothing) {
 
 TEST_F(CampaignTest, AResumedCampaignMustHaveTheSameOptionsAndAnUndamagedState) {
   const auto refused = [&](const Arguments& more) {
-    const Result result = run(fuzz("out", more));
+    Arguments arguments = more;
+    arguments.insert(arguments.end(), {"--runs", "100"});
+    const Result result = run(fuzz("out", arguments));
     EXPECT_EQ(result.exit_code, 2) << result.out;
     return result.err;
   };
