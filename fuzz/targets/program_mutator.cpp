@@ -10,10 +10,10 @@ namespace gatherfuzz {
 
 namespace {
 
-// Bytes that are no program, and programs that are refused as they stand, give way to a generated one.
+// Bytes that are no program give way to a generated one; mutate and splice repair one that is refused.
 Program program_of(const uint8_t* data, std::size_t size, Choices& choices) {
   ParseResult parsed = parse_program({reinterpret_cast<const char*>(data), size});
-  if (!parsed.ok() || refusal_before_run(*parsed.program)) return generate_program(choices);
+  if (!parsed.ok()) return generate_program(choices);
   return std::move(*parsed.program);
 }
 
