@@ -56,6 +56,7 @@ set(program_sources program_mutator.cpp state_counters.cpp)
 gatherfuzz_fuzz_target(program_symbolic_fuzzer RUNS 2000 SOURCES ${program_sources} REPLAY ${programs})
 gatherfuzz_fuzz_target(program_host_fuzzer RUNS 100 SOURCES ${program_sources} REPLAY ${host_programs})
 gatherfuzz_fuzz_target(program_parser_fuzzer RUNS 100000 REPLAY ${programs})
+gatherfuzz_fuzz_target(checkpoint_file_fuzzer RUNS 100000 REPLAY checkpoints)
 
 add_executable(targets_test fuzz/targets/targets_test.cpp fuzz/targets/program_mutator.cpp
   fuzz/targets/state_counters.cpp)

@@ -297,10 +297,4 @@ std::string pytorch_name(std::string_view param) {
   throw std::invalid_argument("no PyTorch name is known for the param " + std::string(param));
 }
 
-bool reads_as_checkpoint_file(std::span<const uint8_t> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const bool tensors = value_of(parse_safetensors(bytes)) != nullptr;
-  return value_of(parse_manifest(text)) != nullptr || tensors;
-}
-
 }  // namespace gatherfuzz

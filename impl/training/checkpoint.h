@@ -57,7 +57,4 @@ Checked<std::monostate> check_same_model(const Flags& saved, const Flags& wanted
 // whose qkv and gate and up projections are fused too.
 std::string pytorch_name(std::string_view param);
 
-// The entry for a fuzz target: any bytes, given to the reader of each kind of file. True if one takes them.
-bool reads_as_checkpoint_file(std::span<const uint8_t> bytes);
-
 }  // namespace gatherfuzz
