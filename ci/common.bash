@@ -45,10 +45,13 @@ trim() {
   echo "${text%"${text##*[![:space:]]}"}"
 }
 
-# read_canaries FILE: fills canary_names, canary_classes, canary_faults and canary_flags
+tool_version() { "$1" --version | head -n 1; }  # tool_version TOOL
+
+# read_canaries FILE: fills canary_names, canary_classes, canary_faults, canary_flags, and canary_budgets, which a table
+# may leave out
 read_canaries() {
-  local line name class fault flags number=0
-  canary_names=() canary_classes=() canary_faults=() canary_flags=()
+  local line name class fault flags budget number=0
+  canary_names=() canary_classes=() canary_faults=() canary_flags=() canary_budgets=()
   [[ -r $1 ]] || { echo "$0: expected a table of canaries, cannot read '$1'" >&2; return 2; }
   while IFS= read -r line || [[ -n $line ]]; do
     number=$((number + 1))
@@ -57,11 +60,12 @@ read_canaries() {
       echo "$1:$number: expected name | class | fault | flags, found: $line" >&2
       return 2
     fi
-    IFS='|' read -r name class fault flags <<<"$line"
+    IFS='|' read -r name class fault flags budget <<<"$line"
     canary_names+=("$(trim "$name")")
     canary_classes+=("$(trim "$class")")
     canary_faults+=("$(trim "$fault")")
     canary_flags+=("$(trim "$flags")")
+    canary_budgets+=("$(trim "$budget")")
   done <"$1"
   [[ ${#canary_names[@]} -gt 0 ]] || { echo "$1: expected at least one canary, found none" >&2; return 2; }
 }
@@ -84,21 +88,26 @@ found_with_class() {
     }' "$2"
 }
 
-# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT: a campaign from nothing with the canary planted, which goes on
-# until it has run so many programs. Sets canary_found to "PROGRAM SECONDS", empty if its class was not among what
-# was found. Returns 2 if the tool itself did not do its work.
+# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT: a campaign from nothing with the canary planted, of at most so
+# many programs. It ends with the first failure; if that has another class, a second one goes on after each. Sets
+# canary_found to "PROGRAM SECONDS", empty if nothing that was found had its class. Returns 2 if the tool itself did
+# not do its work.
 look_for_canary() {
-  local tool=$1 i=$2 log=$6/${canary_names[$2]}.log status=0
+  local tool=$1 i=$2 log=$6/${canary_names[$2]}.log status more
   mkdir -p "$6"
   set_options "${canary_flags[$i]}"
-  "$tool" fuzz --keep-going --runs "$5" --seed "$3" --runtime "$4" --out "$6/${canary_names[$i]}" "${set_arguments[@]}" \
-    --fault "${canary_faults[$i]}" >"$log" 2>&1 || status=$?
-  if [[ $status -gt 1 ]]; then
-    echo "canary ${canary_names[$i]}: gatherfuzz fuzz exited with $status:" >&2
-    tail -n 5 "$log" >&2
-    return 2
-  fi
-  canary_found=$(found_with_class "${canary_classes[$i]}" "$log")
+  for more in "" --keep-going; do
+    status=0
+    "$tool" fuzz $more --runs "$5" --seed "$3" --runtime "$4" --out "$6/${canary_names[$i]}" "${set_arguments[@]}" \
+      --fault "${canary_faults[$i]}" >"$log" 2>&1 || status=$?
+    if [[ $status -gt 1 ]]; then
+      echo "canary ${canary_names[$i]}: gatherfuzz fuzz exited with $status:" >&2
+      tail -n 5 "$log" >&2
+      return 2
+    fi
+    canary_found=$(found_with_class "${canary_classes[$i]}" "$log")
+    if [[ -n $canary_found || $status -eq 0 ]]; then return; fi
+  done
 }
 
 # say_canary INDEX RUNTIMES PROGRAMS OUT: one line for canary_found; returns 1 if it is empty

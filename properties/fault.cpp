@@ -47,6 +47,7 @@ bool FaultPlanter::applies(const FaultSpec& fault, int rank, int iteration) cons
   if (fault.rank && *fault.rank != rank) return false;
   if (fault.when == FaultWhen::replay_with_hooks_off && !clock_.replays_with_hooks_off(iteration))
     return false;
+  if (!fault.after.empty() && !clock_.comes_after(iteration, fault.after)) return false;
   return !fault.iteration || fault.iteration->contains(iteration);
 }
 

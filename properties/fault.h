@@ -20,6 +20,8 @@ class FaultPlanter : public Interposer {
     std::function<int(int rank)> issuing;
     // Whether an iteration replays a captured graph while hooks are off.
     std::function<bool(int iteration)> replays_with_hooks_off;
+    // Whether these actions, in this order, come before the one that an iteration is part of.
+    std::function<bool(int iteration, const std::vector<ActionKind>& actions)> comes_after;
   };
   // `param_index` finds a parameter by name (-1: none).
   FaultPlanter(World& world, std::vector<FaultSpec> faults, Clock clock,

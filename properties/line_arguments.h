@@ -48,14 +48,17 @@ bool read_value(int& value, const Bounds& bounds, std::string_view text);
 bool read_value(double& value, const Bounds& bounds, std::string_view text);
 bool read_value(std::string& value, const Bounds& bounds, std::string_view text);
 bool read_value(IterationRange& value, const Bounds& bounds, std::string_view text);
+bool read_value(std::vector<ActionKind>& value, const Bounds& bounds, std::string_view text);
 std::string value_text(int value, const Bounds& bounds);
 std::string value_text(double value, const Bounds& bounds);
 std::string value_text(const std::string& value, const Bounds& bounds);
 std::string value_text(const IterationRange& value, const Bounds& bounds);
+std::string value_text(const std::vector<ActionKind>& value, const Bounds& bounds);
 std::string expected_text(const int&, const Bounds& bounds);
 std::string expected_text(const double&, const Bounds& bounds);
 std::string expected_text(const std::string&, const Bounds& bounds);
 std::string expected_text(const IterationRange&, const Bounds& bounds);
+std::string expected_text(const std::vector<ActionKind>&, const Bounds& bounds);
 
 template <class T>
 concept Choice = std::is_enum_v<T> || std::same_as<T, bool>;

@@ -11,7 +11,10 @@ class Walk {
  public:
   explicit Walk(const Program& program)
       : flags_(program.flags), microbatches_(program.flags.num_microbatches) {
-    for (const Action& action : program.actions) apply(action);
+    for (const Action& action : program.actions) {
+      apply(action);
+      ++action_;
+    }
   }
 
   Plan take() { return std::move(plan_); }
@@ -88,6 +91,7 @@ class Walk {
 
   void step() {
     PlannedStep s;
+    s.action = action_;
     s.batch = batch_++;
     s.microbatches = microbatches_;
     s.injections.swap(injections_);
@@ -110,6 +114,7 @@ class Walk {
 
   const Flags& flags_;
   Plan plan_;
+  std::size_t action_ = 0;
   int microbatches_;
   uint32_t batch_ = 0;
   bool hooks_ = true;

@@ -17,6 +17,7 @@ struct PlannedInjection {
 
 // One training step, numbered from 0 over the program.
 struct PlannedStep {
+  std::size_t action = 0;  // of the program, from 0
   uint32_t batch = 0;
   int microbatches = 1;
   std::vector<PlannedInjection> injections;  // at most one a rank

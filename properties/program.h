@@ -72,6 +72,22 @@ struct TwinSpec {
   bool operator==(const TwinSpec&) const = default;
 };
 
+enum class ActionKind : uint8_t {
+  train,
+  warmup,
+  start_loop,
+  end_loop,
+  evaluate,
+  inject_nonfinite,
+  skip_iteration,
+  set_microbatches,
+  reset_graph,
+  check_weight_hashes,
+  rerun_forward_backward,
+  offload_grad_buffers,
+  restore_grad_buffers,
+};
+
 enum class FaultKind : uint8_t { drop, duplicate, insert, drop_wait, previous_value, coefficient };
 
 // Iterations of the program a fault is active in, counted from 1: one, or this one and all later ones.
@@ -94,6 +110,7 @@ struct FaultSpec {
   std::optional<int> rank;
   std::optional<IterationRange> iteration;
   FaultWhen when = FaultWhen::always;
+  std::vector<ActionKind> after;  // only once these have come, in this order, with any others between them
   std::optional<int> bucket;
   std::string param;
   std::string operand;       // previous-value: the plane of a weight
@@ -102,22 +119,6 @@ struct FaultSpec {
   Comments comments;
 
   bool operator==(const FaultSpec&) const = default;
-};
-
-enum class ActionKind : uint8_t {
-  train,
-  warmup,
-  start_loop,
-  end_loop,
-  evaluate,
-  inject_nonfinite,
-  skip_iteration,
-  set_microbatches,
-  reset_graph,
-  check_weight_hashes,
-  rerun_forward_backward,
-  offload_grad_buffers,
-  restore_grad_buffers,
 };
 
 // Where an injected infinity enters: a static input of the backward pass, or one reduced gradient element.

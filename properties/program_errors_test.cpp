@@ -67,7 +67,7 @@ const ErrorCase kCases[] = {
     {"fault coefficient op=a\n", "2: expected by= (-1e+06 to 1e+06), found nothing\n"},
     {"fault coefficient op=a by=inf\n", "2: expected by= to be -1e+06 to 1e+06, found 'inf'\n"},
     {"fault drop op=a before=b\n",
-     "2: expected the key op, rank, iteration, when, bucket, param or at, found 'before'\n"},
+     "2: expected the key op, rank, iteration, when, after, bucket, param or at, found 'before'\n"},
     {"fault drop op=a at=launch\n",
      "2: expected at= to be execute (only execute is implemented), found 'launch'\n"},
     {"fault drop op=a iteration=0\n",

@@ -86,6 +86,7 @@ constexpr auto kRank = argument<&FaultSpec::rank, FaultSpec>("rank", false, fals
 constexpr auto kIteration =
     argument<&FaultSpec::iteration, FaultSpec>("iteration", false, false, {1, kMaxTrainingSteps, {}});
 constexpr auto kWhen = argument<&FaultSpec::when, FaultSpec>("when", false, false, {0, 0, kWhens});
+constexpr auto kAfter = argument<&FaultSpec::after, FaultSpec>("after", false, false, {1, 8, {}});
 constexpr auto kBucket = argument<&FaultSpec::bucket, FaultSpec>("bucket", false, false, {0, 255, {}});
 constexpr auto kParam = argument<&FaultSpec::param, FaultSpec>("param", false, false, {});
 constexpr auto kOperand = argument<&FaultSpec::operand, FaultSpec>("operand", false, false, {});
@@ -102,10 +103,12 @@ constexpr Argument<FaultSpec> kAt = {
     [](const FaultSpec&) { return true; },
     [](const Bounds&) { return std::string("execute (only execute is implemented)"); }};
 
-constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kAt};
-constexpr Argument<FaultSpec> kInsert[] = {kOp, kRank, kIteration, kWhen, kBucket, kParam, kBefore, kAt};
-constexpr Argument<FaultSpec> kPrevious[] = {kOp, kRank, kIteration, kBucket, kParam, kOperand, kAt};
-constexpr Argument<FaultSpec> kCoefficient[] = {kOp, kRank, kIteration, kBucket, kParam, kFactor, kAt};
+constexpr Argument<FaultSpec> kPlain[] = {kOp, kRank, kIteration, kWhen, kAfter, kBucket, kParam, kAt};
+constexpr Argument<FaultSpec> kInsert[] = {kOp,     kRank,  kIteration, kWhen, kAfter,
+                                           kBucket, kParam, kBefore,    kAt};
+constexpr Argument<FaultSpec> kPrevious[] = {kOp, kRank, kIteration, kAfter, kBucket, kParam, kOperand, kAt};
+constexpr Argument<FaultSpec> kCoefficient[] = {kOp,     kRank,  kIteration, kAfter,
+                                                kBucket, kParam, kFactor,    kAt};
 
 constexpr FaultKindInfo kFaults[] = {
     {FaultKind::drop, "drop", kPlain, "the op does not run"},
@@ -209,6 +212,18 @@ bool read_value(IterationRange& value, const Bounds& bounds, std::string_view te
   value.onward = onward;
   return true;
 }
+bool read_value(std::vector<ActionKind>& value, const Bounds& bounds, std::string_view text) {
+  std::vector<ActionKind> actions;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const ActionInfo* action = find_action(text.substr(begin, end - begin));
+    if (action == nullptr || static_cast<double>(actions.size()) == bounds.most) return false;
+    actions.push_back(action->kind);
+    begin = end + 1;
+  }
+  value = std::move(actions);
+  return true;
+}
 
 std::string value_text(int value, const Bounds&) {
   return std::to_string(value);
@@ -222,6 +237,12 @@ std::string value_text(const std::string& value, const Bounds&) {
 std::string value_text(const IterationRange& value, const Bounds&) {
   return std::to_string(value.first) + (value.onward ? "+" : "");
 }
+std::string value_text(const std::vector<ActionKind>& value, const Bounds&) {
+  std::string text;
+  for (const ActionKind action : value)
+    text.append(text.empty() ? "" : ",").append(action_table()[static_cast<size_t>(action)].name);
+  return text;
+}
 
 std::string expected_text(const int&, const Bounds& bounds) {
   return print_real(bounds.least) + " to " + print_real(bounds.most);
@@ -234,6 +255,9 @@ std::string expected_text(const std::string&, const Bounds&) {
 }
 std::string expected_text(const IterationRange&, const Bounds& bounds) {
   return expected_text(int{}, bounds) + ", or with + from there on";
+}
+std::string expected_text(const std::vector<ActionKind>&, const Bounds& bounds) {
+  return expected_text(int{}, bounds) + " names of actions with commas between them";
 }
 
 std::span<const ActionInfo> action_table() {

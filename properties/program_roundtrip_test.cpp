@@ -61,6 +61,8 @@ FaultSpec random_fault() {
   if (fault.kind == FaultKind::previous_value && one_in(2)) fault.operand = random_name();
   const bool may_have_when = fault.kind != FaultKind::coefficient && fault.kind != FaultKind::previous_value;
   if (may_have_when && one_in(2)) fault.when = FaultWhen::replay_with_hooks_off;
+  for (int i = below(3); i > 0; --i)  // more would not fit into a line with all else
+    fault.after.push_back(static_cast<ActionKind>(below(static_cast<int>(action_table().size()))));
   fault.comments = random_comments();
   return fault;
 }

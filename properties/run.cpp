@@ -77,6 +77,14 @@ std::string missing(const Program& program, const Plan& plan, const Happened& h)
   return "";
 }
 
+// Whether the program's first `count` actions have these among them, in this order.
+bool are_before(const std::vector<ActionKind>& actions, const Program& program, std::size_t count) {
+  auto wanted = actions.begin();
+  for (std::size_t i = 0; i < count && wanted != actions.end(); ++i)
+    if (program.actions[i].kind == *wanted) ++wanted;
+  return wanted == actions.end();
+}
+
 std::unique_ptr<Monitor> make_monitor(World& world, const Program& program, const Plan& plan,
                                       const RunOptions& options, const Dataset& dataset) {
   if (options.runtime == RuntimeKind::symbolic)
@@ -115,6 +123,11 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     clock.replays_with_hooks_off = [&](int iteration) {
       const PlannedStep& step = plan.steps[static_cast<std::size_t>(iteration) - 1];
       return step.replays && !step.hooks;
+    };
+    clock.comes_after = [&](int iteration, const std::vector<ActionKind>& actions) {
+      const auto next = static_cast<std::size_t>(iteration) - 1;  // past the last step when no more comes
+      return are_before(actions, program,
+                        next < plan.steps.size() ? plan.steps[next].action : program.actions.size());
     };
     planter.emplace(world, program.faults, clock, [&](const std::string& name) {
       const std::vector<ParamInfo> params = model_params(model_config(program.flags));
