@@ -88,25 +88,35 @@ found_with_class() {
     }' "$2"
 }
 
-# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT: a campaign from nothing with the canary planted, of at most so
-# many programs. It ends with the first failure; if that has another class, a second one goes on after each. Sets
-# canary_found to "PROGRAM SECONDS", empty if nothing that was found had its class. Returns 2 if the tool itself did
-# not do its work.
-look_for_canary() {
-  local tool=$1 i=$2 log=$6/${canary_names[$2]}.log status more
-  mkdir -p "$6"
+# run_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT [OPTION]: one campaign from nothing with the canary planted. Sets
+# canary_found to "PROGRAM SECONDS", empty if no failure that it told had the class, and canary_exit. Returns 2 if the
+# tool itself did not do its work.
+run_canary() {
+  local i=$2 log=$6/${canary_names[$2]}.log
+  canary_exit=0
   set_options "${canary_flags[$i]}"
-  for more in "" --keep-going; do
-    status=0
-    "$tool" fuzz $more --runs "$5" --seed "$3" --runtime "$4" --out "$6/${canary_names[$i]}" "${set_arguments[@]}" \
-      --fault "${canary_faults[$i]}" >"$log" 2>&1 || status=$?
-    if [[ $status -gt 1 ]]; then
-      echo "canary ${canary_names[$i]}: gatherfuzz fuzz exited with $status:" >&2
-      tail -n 5 "$log" >&2
-      return 2
-    fi
-    canary_found=$(found_with_class "${canary_classes[$i]}" "$log")
-    if [[ -n $canary_found || $status -eq 0 ]]; then return; fi
+  "$1" fuzz --runs "$5" --seed "$3" --runtime "$4" --out "$6/${canary_names[$i]}" "${set_arguments[@]}" \
+    --fault "${canary_faults[$i]}" "${@:7}" >"$log" 2>&1 || canary_exit=$?
+  if [[ $canary_exit -gt 1 ]]; then
+    echo "canary ${canary_names[$i]}: gatherfuzz fuzz exited with $canary_exit:" >&2
+    tail -n 5 "$log" >&2
+    return 2
+  fi
+  canary_found=$(found_with_class "${canary_classes[$i]}" "$log")
+}
+
+# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT: a campaign that ends with its first failure; if that has
+# another class, campaigns that go on after each failure, longer and longer, so that a find ends the search early.
+look_for_canary() {
+  local programs=64
+  mkdir -p "$6"
+  run_canary "$@" || return
+  if [[ -n $canary_found || $canary_exit -eq 0 ]]; then return; fi
+  while true; do
+    if [[ $programs -gt $5 ]]; then programs=$5; fi
+    run_canary "${@:1:4}" "$programs" "$6" --keep-going || return
+    if [[ -n $canary_found || $programs -ge $5 ]]; then return; fi
+    programs=$((programs * 4))
   done
 }
 
