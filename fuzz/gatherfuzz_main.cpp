@@ -149,6 +149,14 @@ class CommandLine {
                   "on or off (default on): the reference's loss at each step");
     c->add_option("--checks", words_.checks, "on or off (default on): judge every step");
     c->add_option("--curve", train_.curve, "write step,loss,reference_loss to this CSV file");
+    c->add_option("--plot", train_.plot, "draw both losses to this SVG file");
+    c->add_option("--checkpoint", train_.checkpoint,
+                  "a folder that gets DIR/step-N, in safetensors, after the last step");
+    c->add_option("--checkpoint-every", train_.checkpoint_every, "and after each so many steps")
+        ->check(CLI::Range(1, kMaxTrainingSteps));
+    c->add_option("--resume", train_.resume,
+                  "go on from this checkpoint, or from the latest in this folder, up to --steps in all; its "
+                  "flags hold where --set names none");
   }
 
   void add_fuzz() {

@@ -9,7 +9,9 @@
 #include "fuzz/free_run.h"
 #include "fuzz/interrupt.h"
 #include "fuzz/output.h"
+#include "fuzz/plot.h"
 #include "fuzz/report.h"
+#include "impl/training/checkpoint.h"
 
 namespace gatherfuzz {
 
@@ -55,11 +57,19 @@ double unigram_entropy(const std::vector<uint8_t>& bytes) {
 // The losses so far, and what is shown of them.
 class Curve {
  public:
-  Curve(const TrainOptions& options, const Flags& flags, const Dataset& dataset)
+  // `start`: what the run goes on from, or null.
+  Curve(const TrainOptions& options, const Flags& flags, const Dataset& dataset, const TrainingState* start)
       : options_(options),
-        tokens_per_step_(flags.data_parallel_size * flags.num_microbatches * flags.micro_batch_size *
-                         flags.seq_length) {
-    if (options.reference) reference_.emplace(flags, dataset);
+        first_step_(start != nullptr ? static_cast<int>(start->batch) : 0),
+        tokens_per_step_(flags.data_parallel_size *
+                         (start != nullptr ? start->microbatches : flags.num_microbatches) *
+                         flags.micro_batch_size * flags.seq_length) {
+    if (!options.reference) return;
+    if (start != nullptr) {
+      reference_.emplace(flags, dataset, *start);
+    } else {
+      reference_.emplace(flags, dataset);
+    }
   }
 
   void add(const StepReport& report) {
@@ -67,8 +77,9 @@ class Curve {
     const double seconds = seconds_since(step_start_);
     losses_.push_back(report.loss);
     if (reference_) reference_losses_.push_back(reference_->step());
-    if (progress_.on_terminal() || (report.step + 1) % kShownEvery == 0 || report.step + 1 == options_.steps)
-      show(report, seconds);
+    const int step = first_step_ + report.step + 1;
+    if (progress_.on_terminal() || step % kShownEvery == 0 || step == options_.steps)
+      show(report, step, seconds);
     step_start_ = Clock::now();
   }
 
@@ -81,19 +92,31 @@ class Curve {
 
   void end() {
     progress_.end();
-    if (options_.curve.empty()) return;
-    std::string csv = "step,loss,reference_loss\n";
-    for (std::size_t i = 0; i < losses_.size(); ++i) {
-      csv += std::to_string(i + 1) + "," + fixed_text(losses_[i], 9) + "," +
-             (i < reference_losses_.size() ? fixed_text(reference_losses_[i], 9) : "") + "\n";
-    }
-    write_file(options_.curve, csv);
+    if (!options_.plot.empty())
+      write_file(options_.plot,
+                 loss_plot({"loss", losses_}, {"reference", reference_losses_}, first_step_ + 1));
+    if (!options_.curve.empty()) write_file(options_.curve, csv());
+  }
+
+  // A line of its own.
+  void note(const std::string& line) {
+    progress_.end();
+    print_note(line);
   }
 
  private:
-  void show(const StepReport& report, double seconds) {
-    std::string line = "step " + std::to_string(report.step + 1) + "/" + std::to_string(options_.steps) +
-                       "  loss " + fixed_text(report.loss, 4);
+  std::string csv() const {
+    std::string csv = "step,loss,reference_loss\n";
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
+      csv += std::to_string(first_step_ + static_cast<int>(i) + 1) + "," + fixed_text(losses_[i], 9) + "," +
+             (i < reference_losses_.size() ? fixed_text(reference_losses_[i], 9) : "") + "\n";
+    }
+    return csv;
+  }
+
+  void show(const StepReport& report, int step, double seconds) {
+    std::string line = "step " + std::to_string(step) + "/" + std::to_string(options_.steps) + "  loss " +
+                       fixed_text(report.loss, 4);
     if (reference_) line += " (reference " + fixed_text(reference_losses_.back(), 4) + ")";
     line += "  grad norm " + fixed_text(report.norm, 4) + (report.taken ? "" : " (skipped)") + "  " +
             with_commas(static_cast<uint64_t>(tokens_per_step_ / seconds)) + " tokens/s";
@@ -101,6 +124,7 @@ class Curve {
   }
 
   const TrainOptions& options_;
+  int first_step_;
   double tokens_per_step_;
   std::optional<FreeRun> reference_;
   std::vector<float> losses_, reference_losses_;
@@ -108,19 +132,34 @@ class Curve {
   ProgressLine progress_;
 };
 
-Program train_program(const TrainOptions& options) {
+std::optional<Checkpoint> read_start(const TrainOptions& options) {
+  if (options.resume.empty()) return std::nullopt;
+  Checked<Checkpoint> loaded = load_checkpoint(options.resume);
+  if (value_of(loaded) == nullptr) throw UsageError("--resume: " + error_of(loaded).text);
+  return std::get<Checkpoint>(std::move(loaded));
+}
+
+// With a checkpoint its flags hold where none are set, and the steps that are left.
+Program train_program(const TrainOptions& options, const std::optional<Checkpoint>& start) {
   Program program;
-  program.flags = train_defaults();
+  program.flags = start ? start->flags : train_defaults();
   apply_settings(program.flags, options.set);
   if (program.flags.vocab_size < kTokenValues)
     throw UsageError("expected a vocab_size of at least 256, one for each byte, found " +
                      std::to_string(program.flags.vocab_size));
   Action action;
   action.kind = ActionKind::train;
-  action.count = options.steps;
+  const int done = start ? static_cast<int>(start->state.batch) : 0;
+  action.count = options.steps - done;
+  if (action.count < 1)
+    throw UsageError("--resume: expected --steps of more than the " + std::to_string(done) +
+                     " that the checkpoint has, found " + std::to_string(options.steps));
   program.actions.push_back(action);
   if (const std::optional<Refusal> refusal = refusal_before_run(program))
     throw UsageError("refused: " + refusal->text);
+  if (!start) return program;
+  const auto same = check_same_model(start->flags, program.flags);
+  if (value_of(same) == nullptr) throw UsageError("--resume " + options.resume + ": " + error_of(same).text);
   return program;
 }
 
@@ -144,10 +183,13 @@ Flags train_defaults() {
 }
 
 int train(const TrainOptions& options) {
-  const Program program = train_program(options);
+  if (options.checkpoint_every > 0 && options.checkpoint.empty())
+    throw UsageError("--checkpoint-every: expected --checkpoint DIR too");
+  const std::optional<Checkpoint> start = read_start(options);
+  const Program program = train_program(options, start);
   const std::vector<uint8_t> bytes = read_text(options.text, program.flags.seq_length);
   const Dataset dataset = Dataset::text(bytes, program.flags.seed);
-  Curve curve(options, program.flags, dataset);
+  Curve curve(options, program.flags, dataset, start ? &start->state : nullptr);
   RunOptions run;
   run.runtime = RuntimeKind::host;
   run.twin = false;
@@ -155,11 +197,18 @@ int train(const TrainOptions& options) {
   run.dataset = &dataset;
   run.op_budget = UINT64_MAX;
   run.on_step = [&curve](const StepReport& report) { curve.add(report); };
+  if (start) run.start = &start->state;
+  run.state_every = options.checkpoint_every;
+  if (!options.checkpoint.empty()) {
+    run.on_state = [&](const TrainingState& state) {
+      curve.note("checkpoint " + save_checkpoint(options.checkpoint, {program.flags, state}));
+    };
+  }
 
   Judgement j{options.text, RuntimeKind::host, {}, "pass", true, 0};
   try {
     j.outcome = run_program(program, run);
-  } catch (const Interrupted&) {
+  } catch (...) {  // Ctrl-C, or a checkpoint that cannot be written
     curve.end();
     throw;
   }

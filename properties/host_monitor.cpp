@@ -50,9 +50,10 @@ uint64_t hash_bytes(const std::byte* bytes, std::size_t n) {
 }  // namespace
 
 HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging,
-                         const Dataset& dataset)
+                         const Dataset& dataset, const TrainingState* start)
     : Monitor(world, program, plan, judging),
       dataset_(dataset),
+      start_(start),
       shape_(reference_shape(program.flags)),
       params_(reference::param_shapes(shape_)),
       settings_(reference_settings(program.flags)),
@@ -61,13 +62,22 @@ HostMonitor::HostMonitor(World& world, const Program& program, const Plan& plan,
       local_(static_cast<std::size_t>(world.ranks())),
       shares_(plan.steps.size()) {}
 
-// Version 0 follows from the seed alone.
+// Version 0 is what the run starts from, or follows from the seed alone.
 const HostMonitor::Version& HostMonitor::version(int v) {
   if (versions_.empty()) {
     Version first;
-    first.main = initial_main_params(program_.flags);
-    for (const std::vector<float>& values : first.main) first.exp_avg.emplace_back(values.size(), 0.0f);
-    first.exp_avg_sq = first.exp_avg;
+    if (start_ != nullptr) {
+      for (const ParamState& param : start_->params) {
+        first.main.push_back(param.main);
+        first.exp_avg.push_back(param.exp_avg);
+        first.exp_avg_sq.push_back(param.exp_avg_sq);
+      }
+      first.adam_steps = start_->step;
+    } else {
+      first.main = initial_main_params(program_.flags);
+      for (const std::vector<float>& values : first.main) first.exp_avg.emplace_back(values.size(), 0.0f);
+      first.exp_avg_sq = first.exp_avg;
+    }
     versions_.emplace(0, std::move(first));
   }
   return versions_.at(v);

@@ -22,8 +22,8 @@ struct StepShares {
 
 class HostMonitor : public Monitor {
  public:
-  HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging,
-              const Dataset& dataset);
+  HostMonitor(World& world, const Program& program, const Plan& plan, Judging judging, const Dataset& dataset,
+              const TrainingState* start = nullptr);
 
   const std::vector<StepShares>& shares() const { return shares_; }
 
@@ -92,6 +92,7 @@ class HostMonitor : public Monitor {
   bool use_share(double StepShares::*hop, int rank, double share);
 
   const Dataset& dataset_;
+  const TrainingState* start_;  // null: a fresh model
   reference::Shape shape_;
   std::vector<reference::ParamShape> params_;
   reference::TrainSettings settings_;

@@ -9,8 +9,8 @@ namespace {
 // Walks the actions with just the state that the meaning table speaks of.
 class Walk {
  public:
-  explicit Walk(const Program& program)
-      : flags_(program.flags), microbatches_(program.flags.num_microbatches) {
+  Walk(const Program& program, const PlanStart& start)
+      : flags_(program.flags), microbatches_(start.microbatches), batch_(start.batch) {
     for (const Action& action : program.actions) {
       apply(action);
       ++action_;
@@ -116,7 +116,7 @@ class Walk {
   Plan plan_;
   std::size_t action_ = 0;
   int microbatches_;
-  uint32_t batch_ = 0;
+  uint32_t batch_;
   bool hooks_ = true;
   int calls_ = 0;
   int optimizer_steps_ = 0;  // taken since graphs were reset
@@ -134,7 +134,11 @@ bool PlannedStep::grad_injected(int rank) const {
 }
 
 Plan plan_program(const Program& program) {
-  return Walk(program).take();
+  return plan_program(program, {0, program.flags.num_microbatches});
+}
+
+Plan plan_program(const Program& program, const PlanStart& start) {
+  return Walk(program, start).take();
 }
 
 }  // namespace gatherfuzz

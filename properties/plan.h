@@ -42,7 +42,14 @@ struct Plan {
   int rerun_microbatches = 0;
 };
 
+// Where a program begins: a fresh model at batch 0, or what a checkpoint says.
+struct PlanStart {
+  uint32_t batch = 0;
+  int microbatches = 1;
+};
+
 // For programs that refusal_before_run lets pass.
 Plan plan_program(const Program& program);
+Plan plan_program(const Program& program, const PlanStart& start);
 
 }  // namespace gatherfuzz

@@ -89,7 +89,7 @@ std::unique_ptr<Monitor> make_monitor(World& world, const Program& program, cons
                                       const RunOptions& options, const Dataset& dataset) {
   if (options.runtime == RuntimeKind::symbolic)
     return std::make_unique<SymbolicMonitor>(world, program, plan, options.judging);
-  return std::make_unique<HostMonitor>(world, program, plan, options.judging, dataset);
+  return std::make_unique<HostMonitor>(world, program, plan, options.judging, dataset, options.start);
 }
 
 // One run in one world; judged, without the twin.
@@ -110,6 +110,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   const Dataset& dataset = options.dataset != nullptr ? *options.dataset : *synthetic;
   std::vector<std::unique_ptr<TrainStep>> models(static_cast<std::size_t>(world.ranks()));
   std::vector<int> host_steps(models.size(), 0);
+  StateCollector collector(world.ranks(), static_cast<int>(plan.steps.size()));
   const std::unique_ptr<Monitor> monitor = make_monitor(world, program, plan, options, dataset);
   std::optional<Recorder> recorder;
   if (options.story) recorder.emplace(world, *monitor, [&](int r) { return monitor->iteration(r); });
@@ -142,7 +143,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     world.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
       RankProgram host_code(runtime, program, options, dataset, *monitor, models[r], models[0].get(),
-                            host_steps[r]);
+                            host_steps[r], collector);
       host_code.run();
       if (r == 0) outcome.states = host_code.states();
     });
@@ -264,7 +265,9 @@ Outcome run_program(const Program& program, const RunOptions& options) {
     outcome.text = refusal->text;
     return outcome;
   }
-  const Plan plan = plan_program(program);
+  const Plan plan = options.start != nullptr
+                        ? plan_program(program, {options.start->batch, options.start->microbatches})
+                        : plan_program(program);
   SingleRun run = run_once(program, plan, options);
   const bool comparable = run.outcome.verdict == Verdict::pass || run.outcome.verdict == Verdict::fail;
   // What its own oracles have found needs no twin, unless the program names one.

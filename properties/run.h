@@ -9,6 +9,7 @@
 
 #include "impl/kernels/dataset.h"
 #include "impl/runtime/local/world.h"
+#include "impl/training/training_state.h"
 #include "properties/host_monitor.h"
 #include "properties/monitor.h"
 #include "properties/program.h"
@@ -41,6 +42,11 @@ struct RunOptions {
   std::optional<uint64_t> op_budget;  // default: many times what the program implies
   // Called on rank 0's host code after each step; makes the host wait for every step.
   std::function<void(const StepReport&)> on_step;
+  // Where to go on from, instead of a fresh model (host only).
+  const TrainingState* start = nullptr;
+  // Called with the state of all ranks after every `state_every` steps and the last one (host only).
+  int state_every = 0;
+  std::function<void(const TrainingState&)> on_state;
 };
 
 struct Outcome {

@@ -4,12 +4,18 @@ namespace gatherfuzz {
 
 RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options,
                          const Dataset& dataset, Monitor& monitor, std::unique_ptr<TrainStep>& model,
-                         const TrainStep* like, int& steps)
-    : runtime_(runtime), program_(program), options_(options), steps_(steps), states_(program.flags) {
+                         const TrainStep* like, int& steps, StateCollector& collector)
+    : runtime_(runtime),
+      program_(program),
+      options_(options),
+      steps_(steps),
+      collector_(collector),
+      states_(program.flags) {
   const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
   model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse, like);
   step_ = model.get();
   loop_.emplace(*step_);
+  if (options.start != nullptr) loop_->resume(*options.start);
   monitor.attach(runtime.rank(), *step_);
 }
 
@@ -82,6 +88,7 @@ void RankProgram::train(int count) {
     mark(MarkCode::step_end, steps_);
     if (options_.on_step) tell(taken);
     ++steps_;
+    if (collector_.wanted(options_, steps_)) collector_.add(*loop_, options_);
   }
 }
 

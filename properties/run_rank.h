@@ -13,12 +13,36 @@
 
 namespace gatherfuzz {
 
+// The state of a run, to which each rank's host code adds its part. A rank cannot be a step ahead of
+// another's part: steps end with collectives.
+class StateCollector {
+ public:
+  StateCollector(int ranks, int steps) : ranks_(ranks), steps_(steps) {}
+
+  // Whether the state is wanted after so many steps.
+  bool wanted(const RunOptions& options, int steps) const {
+    return options.on_state &&
+           (steps == steps_ || (options.state_every > 0 && steps % options.state_every == 0));
+  }
+  void add(TrainingLoop& loop, const RunOptions& options) {
+    loop.copy_state_to_host(state_);
+    if (++added_ % ranks_ == 0) options.on_state(state_);
+  }
+
+ private:
+  int ranks_;
+  int steps_;
+  int added_ = 0;
+  TrainingState state_;
+};
+
 class RankProgram {
  public:
   // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps`
   // counts the training steps that this host code has issued. `like`: another rank's model, or null.
   RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
-              Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps);
+              Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps,
+              StateCollector& collector);
 
   void run();
   // What host state it went through; none on other ranks than 0, and of a run that is not judged.
@@ -37,6 +61,7 @@ class RankProgram {
   TrainStep* step_ = nullptr;
   std::optional<TrainingLoop> loop_;
   int& steps_;
+  StateCollector& collector_;
   StateCoverage states_;
 };
 

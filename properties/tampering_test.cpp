@@ -34,6 +34,7 @@ class Machine : public Interposer {
     RunOptions fine;
     fine.coarse = false;
     std::vector<int> steps(models_.size(), 0);
+    StateCollector collector(world_.ranks(), static_cast<int>(plan.steps.size()));
     if (symbolic()) {
       monitor_ = std::make_unique<SymbolicMonitor>(world_, program_, plan, Judging::stop_at_first);
     } else {
@@ -43,7 +44,9 @@ class Machine : public Interposer {
     world_.set_interposer(this);
     world_.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
-      RankProgram(runtime, program_, fine, dataset, *monitor_, models_[r], models_[0].get(), steps[r]).run();
+      RankProgram(runtime, program_, fine, dataset, *monitor_, models_[r], models_[0].get(), steps[r],
+                  collector)
+          .run();
     });
     return monitor_->verdicts().found;
   }

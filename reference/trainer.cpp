@@ -32,6 +32,13 @@ Trainer::Trainer(const Shape& shape, const TrainSettings& settings,
       moment1_(zeros_like(main_)),
       moment2_(zeros_like(main_)) {}
 
+void Trainer::resume(std::vector<std::vector<float>> moment1, std::vector<std::vector<float>> moment2,
+                     int steps_taken) {
+  moment1_ = std::move(moment1);
+  moment2_ = std::move(moment2);
+  adam_step_ = steps_taken;
+}
+
 StepResult Trainer::step(const std::vector<std::vector<Batch>>& batches, float lr) {
   const Prepared<float> prepared = model_.prepare(weights());
   Total total;

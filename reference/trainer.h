@@ -47,6 +47,10 @@ class Trainer {
   // main_params: by parameter index, as in param_shapes.
   Trainer(const Shape& shape, const TrainSettings& settings, std::vector<std::vector<float>> main_params);
 
+  // Goes on after so many steps, from these moments; by parameter index, as main_params.
+  void resume(std::vector<std::vector<float>> moment1, std::vector<std::vector<float>> moment2,
+              int steps_taken);
+
   // batches[rank][microbatch]; all ranks the same number of microbatches, at least one each.
   StepResult step(const std::vector<std::vector<Batch>>& batches, float lr);
 

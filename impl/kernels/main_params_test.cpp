@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "impl/kernels/fill.h"
+#include "impl/kernels/host_copy.h"
 #include "impl/kernels/kernel_bench_for_tests.h"
 #include "impl/kernels/quantize_on_use.h"
 #include "impl/kernels/quantize_weight.h"
@@ -59,6 +60,12 @@ TEST(MainParams, StagingRoundsAndStateIsCopied) {
   }
   CopyState{source, copy}.host(bench.memory());
   EXPECT_EQ(differing_bits(bench.floats(copy), bench.floats(source)), 0u);
+  std::vector<float> outside(500);
+  CopyToHost{source, outside.data()}.host(bench.memory());
+  EXPECT_EQ(differing_bits(outside, bench.floats(source)), 0u);
+  for (float& value : outside) value += 1.0f;
+  CopyFromHost{copy, outside.data()}.host(bench.memory());
+  EXPECT_EQ(differing_bits(bench.floats(copy), outside), 0u);
 }
 
 TEST(MainParams, TermsOfShardsJoinToTheWhole) {

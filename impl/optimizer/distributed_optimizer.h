@@ -50,6 +50,8 @@ class DistributedOptimizer {
   const std::vector<Shard>& shards() const { return shards_; }
   View<float> norm() const { return norm_; }
   int steps() const { return step_; }
+  // Main params and moments have been overwritten with those after so many steps.
+  void set_steps(int steps) { step_ = steps; }
 
   // copy_main_params_to_param_buffer: rounds own shards of the main params into the param buffers of all
   // params.

@@ -1,6 +1,6 @@
-// A checkpoint: everything that training depends on and flags do not give, whole and not cut into shards, so
-// that any number of ranks and any buckets can go on from it. On disk three files: model.safetensors, the
-// weights as a PyTorch user expects them; optimizer.safetensors, FP32 main params and moments; manifest.json.
+// A checkpoint: a training state and the flags of the run that came to it. On disk three files:
+// model.safetensors, the weights as a PyTorch user expects them; optimizer.safetensors, FP32 main params and
+// moments; manifest.json.
 #pragma once
 
 #include <span>
@@ -9,28 +9,13 @@
 
 #include "impl/checkpoint/error.h"
 #include "impl/training/flags.h"
+#include "impl/training/training_state.h"
 
 namespace gatherfuzz {
 
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kModelFile = "model.safetensors";
 inline constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
-
-struct ParamState {
-  std::vector<float> main, exp_avg, exp_avg_sq;
-
-  bool operator==(const ParamState&) const = default;
-};
-
-struct TrainingState {
-  int step = 0;                    // steps taken
-  uint32_t batch = 0;              // the next one
-  uint32_t evaluations = 0;        // evaluation batches used
-  int microbatches = 1;            // of the next iteration
-  std::vector<ParamState> params;  // in the order of model_params
-
-  bool operator==(const TrainingState&) const = default;
-};
 
 struct Checkpoint {
   Flags flags;  // of the run that wrote it

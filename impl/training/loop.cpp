@@ -29,6 +29,17 @@ void TrainingLoop::end_warmup() {
   sync_weights();
 }
 
+void TrainingLoop::copy_state_to_host(TrainingState& state) {
+  step_.copy_state_to_host(state);
+  state.evaluations = evaluations_;
+}
+
+void TrainingLoop::resume(const TrainingState& state) {
+  step_.copy_state_from_host(state);
+  evaluations_ = state.evaluations;
+  sync_weights();
+}
+
 void TrainingLoop::start_loop(bool hooks_on) {
   if (!step_.weights_current()) sync_weights();
   if (hooks_on) {

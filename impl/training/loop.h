@@ -17,6 +17,10 @@ class TrainingLoop {
   void begin_warmup();
   void end_warmup();
 
+  // The state of all ranks, of which this one fills in its part; and a fresh model that goes on from one.
+  void copy_state_to_host(TrainingState& state);
+  void resume(const TrainingState& state);
+
   void start_loop(bool hooks_on);
   void end_loop(bool keep_graph);
   void evaluate(int passes);

@@ -316,5 +316,32 @@ TEST_P(Loops, EveryRankHearsThatWeightsDiffer) {
   EXPECT_THROW(bench.run([](TrainStep& step) { step.check_weight_hashes(); }), WeightsDiffer);
 }
 
+// A fresh model in other buckets takes over all that the first one came to.
+TEST(TrainingLoop, AStateGoesToTheHostAndIntoAFreshModel) {
+  const auto state_of = [](TrainingBench& bench) {
+    TrainingState state;
+    bench.loop([&](TrainingLoop& loop) { loop.copy_state_to_host(state); });
+    return state;
+  };
+  TrainingBench first(small_flags(), MemoryKind::host);
+  first.train(2);
+  first.loop([](TrainingLoop& loop) { loop.evaluate(3); });
+  first.run([](TrainStep& step) { step.set_microbatches(2); });
+  const TrainingState state = state_of(first);
+  EXPECT_EQ(state.step, 2);
+  EXPECT_EQ(state.batch, 2u);
+  EXPECT_EQ(state.evaluations, 3u);
+  EXPECT_EQ(state.microbatches, 2);
+
+  Flags flags = small_flags();
+  flags.num_buckets = 3;
+  flags.data_parallel_size = 3;
+  TrainingBench second(flags, MemoryKind::host);
+  EXPECT_NE(state_of(second), state);
+  second.loop([&](TrainingLoop& loop) { loop.resume(state); });
+  EXPECT_EQ(state_of(second), state);
+  EXPECT_TRUE(second.weights_follow_main_params());
+}
+
 }  // namespace
 }  // namespace gatherfuzz

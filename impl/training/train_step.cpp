@@ -229,4 +229,20 @@ void TrainStep::restore_state() {
   weights_current_ = false;
 }
 
+void TrainStep::copy_state_to_host(TrainingState& state) {
+  if (state.params.empty()) state.params = make_param_states(parts_.params);
+  copy_shards_to_host(runtime_, parts_, state.params);
+  state.step = parts_.optimizer->steps();
+  state.batch = batch_;
+  state.microbatches = microbatches_;
+}
+
+void TrainStep::copy_state_from_host(const TrainingState& state) {
+  copy_shards_from_host(runtime_, parts_, state.params);
+  parts_.optimizer->set_steps(state.step);
+  batch_ = state.batch;
+  set_microbatches(state.microbatches);
+  weights_current_ = false;
+}
+
 }  // namespace gatherfuzz

@@ -8,6 +8,7 @@
 
 #include "impl/kernels/dataset.h"
 #include "impl/training/assembly.h"
+#include "impl/training/training_state.h"
 #include "impl/training/weight_hashes.h"
 
 namespace gatherfuzz {
@@ -70,6 +71,9 @@ class TrainStep {
   // Optimizer state and data position aside, and back; weights are then not current.
   void save_state();
   void restore_state();
+  // This rank's part of the state into one that all ranks share, or out of it; weights are then not current.
+  void copy_state_to_host(TrainingState& state);
+  void copy_state_from_host(const TrainingState& state);
 
   uint32_t batch() const { return batch_; }
   View<float> reduced_loss() const { return reduced_loss_; }
