@@ -15,6 +15,7 @@ Action plainest(const ActionInfo& info) {
   for (const Argument<Action>& row : info.arguments) {
     if (!row.required) continue;
     const Bounds& bounds = row.bounds;
+    // A number stands for a name too: all names are the same one.
     const std::string text = bounds.choices.empty() ? std::to_string(static_cast<int>(bounds.least))
                                                     : std::string(bounds.choices.front());
     [[maybe_unused]] const bool understood = row.read(action, bounds, text);

@@ -1,6 +1,8 @@
 // Actions and whole programs.
 #include "properties/generator.h"
 
+#include <map>
+
 #include "properties/plan.h"
 #include "properties/program_lines.h"
 
@@ -53,6 +55,7 @@ class ActionWriter {
     if (kind == ActionKind::rerun_forward_backward) return batches_ > 0;
     if (kind == ActionKind::start_loop) return !in_loop_;
     if (kind == ActionKind::end_loop) return in_loop_;
+    if (kind == ActionKind::load_checkpoint) return !saved_.empty();
     if (kind == ActionKind::inject_nonfinite) return may_inject_grad_ || may_inject_shard_;
     return true;
   }
@@ -101,6 +104,17 @@ class ActionWriter {
       case ActionKind::restore_grad_buffers:
         offloaded_ = false;
         break;
+      case ActionKind::save_checkpoint:
+        action.name = flip(choices_, 75, "name") ? "a" : "b";
+        saved_[action.name] = batches_;
+        break;
+      case ActionKind::load_checkpoint: {
+        const auto chosen =
+            std::next(saved_.begin(), static_cast<int>(choices_.below(saved_.size(), "name")));
+        action.name = chosen->first;
+        batches_ = chosen->second;
+        break;
+      }
       case ActionKind::skip_iteration:
       case ActionKind::reset_graph:
       case ActionKind::check_weight_hashes:
@@ -141,7 +155,8 @@ class ActionWriter {
   bool may_inject_shard_ = false;
   bool in_loop_ = false;
   bool offloaded_ = false;
-  int batches_ = 0;  // at least so many are consumed
+  int batches_ = 0;                   // at least so many are consumed
+  std::map<std::string, int> saved_;  // by name: batches at the save
   std::vector<Action> actions_;
 };
 

@@ -86,8 +86,12 @@ const HostMonitor::Version& HostMonitor::version(int v) {
 // Keeps what may still be asked for: versions that ranks are at, one before for telling stale from wrong, and
 // the saved.
 void HostMonitor::prune() {
+  const auto saved = [&](int version) {
+    return std::any_of(saved_transitions_.begin(), saved_transitions_.end(),
+                       [&](const auto& slot) { return slot.second == version; });
+  };
   for (auto v = versions_.begin(); v != versions_.end();)
-    v = v->first + 3 < latest_ && v->first != saved_transition_ ? versions_.erase(v) : std::next(v);
+    v = v->first + 3 < latest_ && !saved(v->first) ? versions_.erase(v) : std::next(v);
 }
 
 std::vector<float> HostMonitor::staged(const std::vector<float>& main) const {

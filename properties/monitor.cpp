@@ -174,10 +174,10 @@ void Monitor::mark(int r, const Mark& mark) {
       step_end(r);
       break;
     case MarkCode::save:
-      saved_transition_ = rank(r).transitions;
+      saved_transitions_[mark.detail] = rank(r).transitions;
       break;
     case MarkCode::restore:
-      if (judging_ != Judging::none) pass_transition(r, true);
+      if (judging_ != Judging::none) pass_transition(r, saved_transitions_.at(mark.detail));
       break;
     case MarkCode::rerun:
       std::fill(rank(r).accumulations.begin(), rank(r).accumulations.end(), 0);
@@ -228,17 +228,17 @@ void Monitor::judge_step_end(int r) {
     report(FailureClass::skip_differs, r, "adam", "step",
            "the step was skipped on this rank although nothing was wrong");
   } else {
-    pass_transition(r, false);
+    pass_transition(r, -1);
   }
 }
 
 // Moves this rank to the next transition; the first rank to come to it works it out.
-void Monitor::pass_transition(int r, bool restored) {
+void Monitor::pass_transition(int r, int restored) {
   RankState& state = rank(r);
   if (state.transitions++ < static_cast<int>(transitions_.size())) return;
-  transitions_.push_back(restored ? saved_transition_ : -1);
-  if (restored) {
-    restore(saved_transition_);
+  transitions_.push_back(restored);
+  if (restored >= 0) {
+    restore(restored);
   } else {
     take_step(state.step);
   }

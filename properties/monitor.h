@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,7 +148,7 @@ class Monitor : public Observer {
   const Plan& plan_;
   Happened happened_;
   double worst_share_ = 0.0;
-  int saved_transition_ = 0;  // of the warmup that began last
+  std::map<uint32_t, int> saved_transitions_;  // by slot: of the warmup that began last, of checkpoints
 
  private:
   void judge_before(const OpRef& op);
@@ -156,7 +157,8 @@ class Monitor : public Observer {
   void step_begin(int r, int step);
   void step_end(int r);
   void judge_step_end(int r);
-  void pass_transition(int r, bool restored);
+  // `restored`: the transition that is there again; -1 for a step.
+  void pass_transition(int r, int restored);
   void check_ownership(int r);
   void check_replicas(int step);
   // Takes up what was reported at the point that was judged.

@@ -71,7 +71,8 @@ void change_schedule(Program& p, Choices& choices) {
   p.flags.schedule_seed = choices.below(1000, "schedule_seed");
 }
 
-// Numbers stay small: programs are to stay fast.
+// Numbers stay small: programs are to stay fast. Of a checkpoint's name they are digits, which a save and its
+// load may come to share.
 void change_argument(Action& action, Choices& choices) {
   const std::span<const Argument<Action>> rows = action_table()[static_cast<size_t>(action.kind)].arguments;
   if (rows.empty()) return;

@@ -1,6 +1,7 @@
 #include "properties/plan.h"
 
 #include <algorithm>
+#include <map>
 
 namespace gatherfuzz {
 
@@ -62,6 +63,16 @@ class Walk {
       case ActionKind::restore_grad_buffers:
         drop_graph(false);
         break;
+      case ActionKind::save_checkpoint:
+        saved_[action.name] = {batch_, microbatches_};
+        break;
+      case ActionKind::load_checkpoint: {
+        const PlanStart& saved = saved_.at(action.name);
+        batch_ = saved.batch;
+        if (saved.microbatches != microbatches_) drop_graph(false);
+        microbatches_ = saved.microbatches;
+        break;
+      }
       case ActionKind::check_weight_hashes:
       case ActionKind::offload_grad_buffers:
         break;
@@ -123,6 +134,7 @@ class Walk {
   bool graph_ = false;
   bool graph_gathers_ = false;
   std::vector<PlannedInjection> injections_;  // pending
+  std::map<std::string, PlanStart> saved_;    // checkpoints
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 // What can be said of a program without running it.
 #include "properties/program.h"
 
+#include <map>
+#include <string_view>
+
 #include "properties/program_lines.h"
 
 namespace gatherfuzz {
@@ -32,7 +35,8 @@ std::string injection_problem(const Action& action, const Flags& flags) {
 
 std::optional<Refusal> refusal_of_actions(const Program& program) {
   bool in_loop = false, offloaded = false;
-  int batches = 0;  // consumed before the data position
+  int batches = 0;                        // consumed before the data position
+  std::map<std::string_view, int> saved;  // batches at the save
   for (size_t i = 0; i < program.actions.size(); ++i) {
     const Action& action = program.actions[i];
     const auto refused = [&](RefusalReason reason, const std::string& why) {
@@ -49,7 +53,17 @@ std::optional<Refusal> refusal_of_actions(const Program& program) {
     }
     if (offloaded && !spares_grad_buffers(action.kind))
       return refused(RefusalReason::action_order, "the grad buffers are offloaded");
-    if (action.kind == ActionKind::offload_grad_buffers) {
+    if (action.kind == ActionKind::load_checkpoint) {
+      const auto found = saved.find(action.name);
+      if (found == saved.end())
+        return refused(RefusalReason::action_order, "no checkpoint of that name has been saved");
+      batches = found->second;
+    } else if (action.kind == ActionKind::save_checkpoint) {
+      saved[action.name] = batches;
+      if (saved.size() > kMaxCheckpoints)
+        return refused(RefusalReason::limit,
+                       "at most " + std::to_string(kMaxCheckpoints) + " checkpoints are kept");
+    } else if (action.kind == ActionKind::offload_grad_buffers) {
       offloaded = true;
     } else if (action.kind == ActionKind::start_loop) {
       if (in_loop) return refused(RefusalReason::action_order, "a loop has been started already");

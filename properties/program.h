@@ -23,6 +23,8 @@ inline constexpr size_t kMaxProgramLines = 4096;
 inline constexpr size_t kMaxLineLength = 200;
 inline constexpr size_t kMaxActions = 256;
 inline constexpr int kMaxTrainingSteps = 1000;
+// Of checkpoints that a program keeps; one more is refused.
+inline constexpr size_t kMaxCheckpoints = 4;
 
 // Comments that belong to a line: whole lines before it, and one behind it. Without the '#', otherwise as
 // written.
@@ -52,6 +54,7 @@ enum class TwinKind : uint8_t {
   none,
   eager,
   without_evaluation,
+  resumed,
   again,
   overlap_param_gather,
   overlap_grad_reduce,
@@ -86,6 +89,8 @@ enum class ActionKind : uint8_t {
   rerun_forward_backward,
   offload_grad_buffers,
   restore_grad_buffers,
+  save_checkpoint,
+  load_checkpoint,
 };
 
 enum class FaultKind : uint8_t { drop, duplicate, insert, drop_wait, previous_value, coefficient };
@@ -132,6 +137,7 @@ struct Action {
   bool keep_graph = true;  // end_loop
   int rank = 0;            // inject_nonfinite
   InjectionPlace where = InjectionPlace::grad;  // inject_nonfinite
+  std::string name;                             // save_checkpoint, load_checkpoint
   Comments comments;
 
   bool operator==(const Action&) const = default;

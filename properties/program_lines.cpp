@@ -32,6 +32,8 @@ constexpr Argument<Action> kEndLoop[] = {option<&Action::keep_graph>("keep_graph
 constexpr Argument<Action> kInject[] = {argument<&Action::rank, Action>("rank", false, true, kRanks),
                                         option<&Action::where>("where", kPlaces)};
 
+constexpr Argument<Action> kCheckpoint[] = {argument<&Action::name, Action>("NAME", true, true, {})};
+
 constexpr ActionInfo kActions[] = {
     {ActionKind::train, "train", kSteps,
      "N times: `zero_grad_buffer`; `copy_main_params_to_param_buffer` if and only if this iteration's work "
@@ -79,6 +81,12 @@ constexpr ActionInfo kActions[] = {
      "restore_grad_buffers",
      {},
      "it is there again, zeroed and at another address; a graph is captured again"},
+    {ActionKind::save_checkpoint, "save_checkpoint", kCheckpoint,
+     "zero, stage, forced sync; main params, moments, step, LR, counters of batches and number of "
+     "microbatches are kept under the name, in place of what it named before; hooks stay"},
+    {ActionKind::load_checkpoint, "load_checkpoint", kCheckpoint,
+     "what was kept under the name is there again, and nothing of hooks, graphs and their counters (a graph "
+     "of another number of microbatches is captured again); zero, stage, forced sync"},
 };
 
 constexpr auto kOp = argument<&FaultSpec::op, FaultSpec>("op", false, true, {});
@@ -124,7 +132,10 @@ constexpr TwinInfo kTwins[] = {
     {TwinKind::none, "none", FailureClass::graph_differs, "no second run"},
     {TwinKind::eager, "eager", FailureClass::graph_differs, "nothing is captured or replayed"},
     {TwinKind::without_evaluation, "without_evaluation", FailureClass::eval_disturbs,
-     "no `evaluate`, no `check_weight_hashes`, no `rerun_forward_backward`"},
+     "no `evaluate`, no `check_weight_hashes`, no `rerun_forward_backward`, no `save_checkpoint` that is not "
+     "loaded"},
+    {TwinKind::resumed, "resumed", FailureClass::resume_differs,
+     "after its first `save_checkpoint` a fresh model takes over and loads it"},
     {TwinKind::again, "again", FailureClass::nondeterministic, "the same program"},
     {TwinKind::overlap_param_gather, "overlap_param_gather", FailureClass::flag_differs,
      "the param gather does not overlap"},

@@ -87,6 +87,10 @@ Action random_action() {
       action.rank = below(8);
       action.where = static_cast<InjectionPlace>(below(2));
       break;
+    case ActionKind::save_checkpoint:
+    case ActionKind::load_checkpoint:
+      action.name = random_name();
+      break;
     default:  // no arguments
       break;
   }

@@ -108,7 +108,7 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
     if (program.flags.calculate_per_token_loss) synthetic = std::move(*synthetic).with_masked_targets();
   }
   const Dataset& dataset = options.dataset != nullptr ? *options.dataset : *synthetic;
-  std::vector<std::unique_ptr<TrainStep>> models(static_cast<std::size_t>(world.ranks()));
+  std::vector<RankModels> models(static_cast<std::size_t>(world.ranks()));
   std::vector<int> host_steps(models.size(), 0);
   StateCollector collector(world.ranks(), static_cast<int>(plan.steps.size()));
   const std::unique_ptr<Monitor> monitor = make_monitor(world, program, plan, options, dataset);
@@ -142,8 +142,8 @@ SingleRun run_once(const Program& program, const Plan& plan, const RunOptions& o
   try {
     world.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
-      RankProgram host_code(runtime, program, options, dataset, *monitor, models[r], models[0].get(),
-                            host_steps[r], collector);
+      RankProgram host_code(runtime, program, options, dataset, *monitor, models[r],
+                            models[0].empty() ? nullptr : models[0].front().get(), host_steps[r], collector);
       host_code.run();
       if (r == 0) outcome.states = host_code.states();
     });
@@ -240,6 +240,7 @@ void compare_with_twin(const Twin& twin, const RunOptions& options, SingleRun& r
   only_traces.judging = Judging::none;
   only_traces.story = false;
   only_traces.on_step = nullptr;
+  only_traces.restart_at_save = twin.kind == TwinKind::resumed;
   const SingleRun other = run_once(twin.program, twin.plan, only_traces);
   run.outcome.ops += other.outcome.ops;
   run.outcome.twin = twin.kind;

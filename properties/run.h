@@ -42,6 +42,9 @@ struct RunOptions {
   std::optional<uint64_t> op_budget;  // default: many times what the program implies
   // Called on rank 0's host code after each step; makes the host wait for every step.
   std::function<void(const StepReport&)> on_step;
+  // At the first save_checkpoint a fresh model takes over, and loads it. Only unjudged: its weights are read
+  // before anybody expects them.
+  bool restart_at_save = false;
   // Where to go on from, instead of a fresh model (host only).
   const TrainingState* start = nullptr;
   // Called with the state of all ranks after every `state_every` steps and the last one (host only).

@@ -3,20 +3,27 @@
 namespace gatherfuzz {
 
 RankProgram::RankProgram(Runtime& runtime, const Program& program, const RunOptions& options,
-                         const Dataset& dataset, Monitor& monitor, std::unique_ptr<TrainStep>& model,
-                         const TrainStep* like, int& steps, StateCollector& collector)
+                         const Dataset& dataset, Monitor& monitor, RankModels& models, const TrainStep* like,
+                         int& steps, StateCollector& collector)
     : runtime_(runtime),
       program_(program),
       options_(options),
+      dataset_(dataset),
+      monitor_(monitor),
+      models_(models),
       steps_(steps),
       collector_(collector),
       states_(program.flags) {
-  const bool coarse = options.coarse.value_or(options.runtime == RuntimeKind::symbolic);
-  model = std::make_unique<TrainStep>(runtime, program.flags, dataset, coarse, like);
-  step_ = model.get();
-  loop_.emplace(*step_);
+  build(like, {});
   if (options.start != nullptr) loop_->resume(*options.start);
   monitor.attach(runtime.rank(), *step_);
+}
+
+void RankProgram::build(const TrainStep* like, LoopSnapshots snapshots) {
+  const bool coarse = options_.coarse.value_or(options_.runtime == RuntimeKind::symbolic);
+  models_.push_back(std::make_unique<TrainStep>(runtime_, program_.flags, dataset_, coarse, like));
+  step_ = models_.back().get();
+  loop_.emplace(*step_, std::move(snapshots));
 }
 
 void RankProgram::run() {
@@ -72,7 +79,35 @@ void RankProgram::apply(const Action& action) {
     case ActionKind::restore_grad_buffers:
       loop_->restore_grad_buffers();
       break;
+    case ActionKind::save_checkpoint:
+      save(action.name);
+      break;
+    case ActionKind::load_checkpoint:
+      load(action.name);
+      break;
   }
+}
+
+void RankProgram::save(const std::string& name) {
+  mark(MarkCode::save, slots_.try_emplace(name, static_cast<int>(slots_.size()) + 1).first->second);
+  loop_->save_checkpoint(name);
+  if (options_.restart_at_save && models_.size() == 1) restart_from(name);
+}
+
+void RankProgram::load(const std::string& name) {
+  mark(MarkCode::restore, slots_.at(name));
+  loop_->load_checkpoint(name);
+}
+
+// An injection waits in the host code for the next iteration, whichever model takes it.
+void RankProgram::restart_from(const std::string& name) {
+  runtime_.synchronize_stream(step_->parts().streams.compute);
+  runtime_.synchronize_stream(step_->parts().streams.comm);
+  const Injection pending = step_->pending_injection();
+  build(nullptr, loop_->snapshots());
+  loop_->load_checkpoint(name);
+  step_->inject(pending);
+  monitor_.attach(runtime_.rank(), *step_);
 }
 
 // All ranks go through the same host states, and a twin through none that counts.

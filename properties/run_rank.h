@@ -36,12 +36,15 @@ class StateCollector {
   TrainingState state_;
 };
 
+using RankModels = std::vector<std::unique_ptr<TrainStep>>;
+
 class RankProgram {
  public:
-  // Builds the rank's model into `model`, which outlives the host code: observers still look at it. `steps`
-  // counts the training steps that this host code has issued. `like`: another rank's model, or null.
+  // Puts the models that the rank builds, most often one, into `models`, which outlives the host code:
+  // observers still look at them. `steps` counts the training steps that this host code has issued. `like`:
+  // another rank's model, or null.
   RankProgram(Runtime& runtime, const Program& program, const RunOptions& options, const Dataset& dataset,
-              Monitor& monitor, std::unique_ptr<TrainStep>& model, const TrainStep* like, int& steps,
+              Monitor& monitor, RankModels& models, const TrainStep* like, int& steps,
               StateCollector& collector);
 
   void run();
@@ -49,7 +52,11 @@ class RankProgram {
   std::vector<uint32_t> states() { return states_.take(); }
 
  private:
+  void build(const TrainStep* like, LoopSnapshots snapshots);
   void apply(const Action& action);
+  void save(const std::string& name);
+  void load(const std::string& name);
+  void restart_from(const std::string& name);
   void look(ActionKind action);
   void train(int count);
   void tell(bool taken);
@@ -58,11 +65,15 @@ class RankProgram {
   Runtime& runtime_;
   const Program& program_;
   const RunOptions& options_;
+  const Dataset& dataset_;
+  Monitor& monitor_;
+  RankModels& models_;
   TrainStep* step_ = nullptr;
   std::optional<TrainingLoop> loop_;
   int& steps_;
   StateCollector& collector_;
   StateCoverage states_;
+  std::map<std::string, int> slots_;  // of marks: a checkpoint's number
 };
 
 }  // namespace gatherfuzz

@@ -163,6 +163,7 @@ void with_default_arguments(const Program& program, Candidates& candidates) {
       p.actions[i] = Action{};
       p.actions[i].kind = old.kind;
       p.actions[i].count = old.count;
+      p.actions[i].name = old.name;
     });
     candidates.offer([&](Program& p) { p.actions[i].rank = 0; });
   }

@@ -44,15 +44,15 @@ class Machine : public Interposer {
     world_.set_interposer(this);
     world_.run([&](Runtime& runtime) {
       const auto r = static_cast<std::size_t>(runtime.rank());
-      RankProgram(runtime, program_, fine, dataset, *monitor_, models_[r], models_[0].get(), steps[r],
-                  collector)
+      RankProgram(runtime, program_, fine, dataset, *monitor_, models_[r],
+                  models_[0].empty() ? nullptr : models_[0].front().get(), steps[r], collector)
           .run();
     });
     return monitor_->verdicts().found;
   }
 
-  const std::vector<Shard>& shards() const { return models_[kRank]->parts().optimizer->shards(); }
-  const std::string& name(uint32_t param) const { return models_[kRank]->parts().params[param].name; }
+  const std::vector<Shard>& shards() const { return models_[kRank].front()->parts().optimizer->shards(); }
+  const std::string& name(uint32_t param) const { return models_[kRank].front()->parts().params[param].name; }
   // Changes a value, or (symbolic) only the position that it claims.
   void change(const Operand& operand) {
     if (symbolic()) {
@@ -87,7 +87,7 @@ class Machine : public Interposer {
 
   const Program& program_;
   World world_;
-  std::vector<std::unique_ptr<TrainStep>> models_{2};
+  std::vector<RankModels> models_{2};
   std::unique_ptr<Monitor> monitor_;
 };
 

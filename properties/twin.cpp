@@ -1,5 +1,6 @@
 #include "properties/twin.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "properties/program_lines.h"
@@ -14,9 +15,27 @@ void turn_off_overlap(Program& p) {
   p.flags.overlap_param_gather = p.flags.overlap_grad_reduce = false;
 }
 
+bool is_loaded(const Program& p, const std::string& name) {
+  return std::any_of(p.actions.begin(), p.actions.end(), [&](const Action& action) {
+    return action.kind == ActionKind::load_checkpoint && action.name == name;
+  });
+}
+
+bool trains_after_a_save(const Program& p) {
+  bool saved = false;
+  for (const Action& action : p.actions) {
+    if (saved && (action.kind == ActionKind::train || action.kind == ActionKind::warmup)) return true;
+    saved = saved || action.kind == ActionKind::save_checkpoint;
+  }
+  return false;
+}
+
 void remove_evaluation(Program& p) {
-  std::erase_if(p.actions, [](const Action& action) {
-    return action.kind == ActionKind::evaluate || action.kind == ActionKind::check_weight_hashes ||
+  const Program before = p;
+  std::erase_if(p.actions, [&](const Action& action) {
+    return action.kind == ActionKind::evaluate ||
+           (action.kind == ActionKind::save_checkpoint && !is_loaded(before, action.name)) ||
+           action.kind == ActionKind::check_weight_hashes ||
            action.kind == ActionKind::rerun_forward_backward;
   });
 }
@@ -59,6 +78,7 @@ void change(Program& p, TwinKind kind, bool numbers) {
   switch (kind) {
     case TwinKind::none:
     case TwinKind::again:
+    case TwinKind::resumed:  // the same program, run another way
       break;
     case TwinKind::eager:
       f.cuda_graph_impl = CudaGraphImpl::none;
@@ -104,10 +124,10 @@ void change(Program& p, TwinKind kind, bool numbers) {
 
 // How often each class has its turn. A class that has no twin gives it to the next one; flags always have
 // one.
-constexpr FailureClass kTurns[] = {FailureClass::graph_differs, FailureClass::flag_differs,
-                                   FailureClass::eval_disturbs, FailureClass::graph_differs,
-                                   FailureClass::flag_differs,  FailureClass::eval_disturbs,
-                                   FailureClass::flag_differs,  FailureClass::nondeterministic};
+constexpr FailureClass kTurns[] = {FailureClass::graph_differs,  FailureClass::flag_differs,
+                                   FailureClass::eval_disturbs,  FailureClass::graph_differs,
+                                   FailureClass::flag_differs,   FailureClass::eval_disturbs,
+                                   FailureClass::resume_differs, FailureClass::nondeterministic};
 
 }  // namespace
 
@@ -124,7 +144,8 @@ std::optional<Twin> make_twin(const Program& program, const Plan& plan, TwinKind
   twin.failure = twin_table()[static_cast<size_t>(kind)].failure;
   twin.program = program;
   change(twin.program, kind, numbers);
-  if (kind != TwinKind::again && twin.program == program) return std::nullopt;
+  const bool same = kind == TwinKind::again || (kind == TwinKind::resumed && trains_after_a_save(program));
+  if (!same && twin.program == program) return std::nullopt;
   twin.program.faults.clear();
   if (refusal_before_run(twin.program)) return std::nullopt;
   twin.plan = plan_program(twin.program);

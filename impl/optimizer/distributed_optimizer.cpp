@@ -180,17 +180,17 @@ void DistributedOptimizer::all_reduce(const View<raw>& values, Reduction reducti
   runtime_.wait(streams_.compute, reduced_);
 }
 
-void DistributedOptimizer::save() {
-  if (saved_state_.buffer == 0)
-    saved_state_ = make_view<float>(
+void DistributedOptimizer::save(OptimizerSnapshot& snapshot) {
+  if (snapshot.state.buffer == 0)
+    snapshot.state = make_view<float>(
         runtime_.allocate("saved optimizer state", state_.bytes, Fill::uninitialized), 0, state_.count());
-  runtime_.launch(streams_.compute, CopyState{state_, saved_state_});
-  saved_step_ = step_;
+  runtime_.launch(streams_.compute, CopyState{state_, snapshot.state});
+  snapshot.step = step_;
 }
 
-void DistributedOptimizer::restore() {
-  runtime_.launch(streams_.compute, CopyState{saved_state_, state_});
-  step_ = saved_step_;
+void DistributedOptimizer::restore(const OptimizerSnapshot& snapshot) {
+  runtime_.launch(streams_.compute, CopyState{snapshot.state, state_});
+  step_ = snapshot.step;
 }
 
 }  // namespace gatherfuzz

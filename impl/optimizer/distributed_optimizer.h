@@ -42,6 +42,13 @@ struct Shard {
   std::vector<ShardPiece> pieces;
 };
 
+// Main params, moments and step of one rank as they were at a save, in memory of that rank. Any optimizer
+// whose shards are cut alike may take them over.
+struct OptimizerSnapshot {
+  View<float> state;  // allocated by the first save
+  int step = 0;
+};
+
 class DistributedOptimizer {
  public:
   DistributedOptimizer(Runtime& runtime, Streams streams, const std::vector<BufferPair>& buffers,
@@ -68,9 +75,9 @@ class DistributedOptimizer {
   void reset_graph();
   GraphId graph() const { return graph_; }
 
-  // State aside before a warmup, and back after it.
-  void save();
-  void restore();
+  // State aside, and back: around a warmup, and for checkpoints in memory.
+  void save(OptimizerSnapshot& snapshot);
+  void restore(const OptimizerSnapshot& snapshot);
 
  private:
   void add_updates(const Shard& shard);
@@ -90,7 +97,6 @@ class DistributedOptimizer {
   std::vector<Shard> shards_;
   std::vector<Adam> updates_;
   View<float> state_;  // main params and moments of all shards
-  View<float> saved_state_;
   View<uint64_t> norm_bins_;
   View<float> norm_;
   View<float> clip_coefficient_;
@@ -101,7 +107,6 @@ class DistributedOptimizer {
   GraphId graph_ = 0;
   int steps_since_reset_ = 0;  // a warmup that is restored counts
   int step_ = 0;
-  int saved_step_ = 0;
 };
 
 }  // namespace gatherfuzz

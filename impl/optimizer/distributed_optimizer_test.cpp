@@ -424,10 +424,11 @@ TEST(DistributedOptimizer, AGraphFreezesNothingThatChanges) {
     };
     for (int i = 0; i < 3; ++i) step();
     EXPECT_EQ(replayed, 1) << "captured in the third step";
-    o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+    std::map<const DistributedOptimizer*, OptimizerSnapshot> snapshots;  // by rank
+    o.run([&](DistributedOptimizer& optimizer) { optimizer.save(snapshots[&optimizer]); });
     const Expected saved = expected;
     for (int i = 0; i < 2; ++i) step();
-    o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+    o.run([&](DistributedOptimizer& optimizer) { optimizer.restore(snapshots[&optimizer]); });
     expected = saved;
     for (int i = 0; i < 3; ++i) step();
     EXPECT_EQ(replayed, 6);
@@ -470,10 +471,11 @@ TEST(DistributedOptimizer, RestoreBringsStateAndStepCountBack) {
   step(1);
   expected.step(gradients_of(1));
   for (int round = 0; round < 2; ++round) {
-    o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+    std::map<const DistributedOptimizer*, OptimizerSnapshot> snapshots;  // by rank
+    o.run([&](DistributedOptimizer& optimizer) { optimizer.save(snapshots[&optimizer]); });
     step(2);
     step(3);
-    o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+    o.run([&](DistributedOptimizer& optimizer) { optimizer.restore(snapshots[&optimizer]); });
     expected.expect_equal(o);
     EXPECT_EQ(o.optimizer(2).steps(), 1 + round);
     step(4);
@@ -505,9 +507,10 @@ TEST(DistributedOptimizer, LearningRateFollowsTakenSteps) {
   o.set_gradients(bad);
   EXPECT_FALSE(o.step());
   const Expected saved = expected;
-  o.run([](DistributedOptimizer& optimizer) { optimizer.save(); });
+  std::map<const DistributedOptimizer*, OptimizerSnapshot> snapshots;  // by rank
+  o.run([&](DistributedOptimizer& optimizer) { optimizer.save(snapshots[&optimizer]); });
   for (uint32_t seed = 4; seed < 8; ++seed) step(seed);
-  o.run([](DistributedOptimizer& optimizer) { optimizer.restore(); });
+  o.run([&](DistributedOptimizer& optimizer) { optimizer.restore(snapshots[&optimizer]); });
   expected = saved;
   for (uint32_t seed = 8; seed < 15; ++seed) step(seed);
 }

@@ -21,11 +21,25 @@ void TrainingLoop::sync_weights() {
 
 void TrainingLoop::begin_warmup() {
   step_.enable_forward_pre_hook();
-  step_.save_state();
+  step_.save_state(before_warmup_);
 }
 
 void TrainingLoop::end_warmup() {
-  step_.restore_state();
+  step_.restore_state(before_warmup_);
+  sync_weights();
+}
+
+void TrainingLoop::save_checkpoint(const std::string& name) {
+  sync_weights();
+  LoopSnapshot& snapshot = snapshots_[name];
+  step_.save_state(snapshot.training);
+  snapshot.evaluations = evaluations_;
+}
+
+void TrainingLoop::load_checkpoint(const std::string& name) {
+  const LoopSnapshot& snapshot = snapshots_.at(name);
+  step_.restore_state(snapshot.training);
+  evaluations_ = snapshot.evaluations;
   sync_weights();
 }
 

@@ -218,14 +218,16 @@ void TrainStep::restore_grad_buffers() {
   parts_.optimizer->drop_graph();
 }
 
-void TrainStep::save_state() {
-  parts_.optimizer->save();
-  saved_batch_ = batch_;
+void TrainStep::save_state(TrainSnapshot& snapshot) {
+  parts_.optimizer->save(snapshot.optimizer);
+  snapshot.batch = batch_;
+  snapshot.microbatches = microbatches_;
 }
 
-void TrainStep::restore_state() {
-  parts_.optimizer->restore();
-  batch_ = saved_batch_;
+void TrainStep::restore_state(const TrainSnapshot& snapshot) {
+  parts_.optimizer->restore(snapshot.optimizer);
+  batch_ = snapshot.batch;
+  set_microbatches(snapshot.microbatches);
   weights_current_ = false;
 }
 

@@ -23,6 +23,13 @@ struct StepCounts {
   int eager = 0;  // runs of forward and backward outside of a graph
 };
 
+// Where a rank's training stood at a save: optimizer state and data position, nothing of hooks and graphs.
+struct TrainSnapshot {
+  OptimizerSnapshot optimizer;
+  uint32_t batch = 0;
+  int microbatches = 1;
+};
+
 class TrainStep {
  public:
   // A fresh model: weights quantized from the main params, hooks on, no graph. `dataset` must outlive it, and
@@ -60,6 +67,7 @@ class TrainStep {
   bool weights_current() const { return weights_current_; }
 
   void inject(Injection injection) { injection_ = injection; }
+  Injection pending_injection() const { return injection_; }
   void skip_batch() { ++batch_; }
   // The last batch comes once more; an injection waits for the iteration after it.
   void rerun_forward_backward();
@@ -68,9 +76,10 @@ class TrainStep {
   void set_microbatches(int microbatches);
   void reset_graph();
 
-  // Optimizer state and data position aside, and back; weights are then not current.
-  void save_state();
-  void restore_state();
+  // State aside, and back; weights are then not current. The snapshot may be that of another TrainStep of
+  // this rank with the same flags.
+  void save_state(TrainSnapshot& snapshot);
+  void restore_state(const TrainSnapshot& snapshot);
   // This rank's part of the state into one that all ranks share, or out of it; weights are then not current.
   void copy_state_to_host(TrainingState& state);
   void copy_state_from_host(const TrainingState& state);
@@ -100,7 +109,6 @@ class TrainStep {
   Assembly parts_;
   int microbatches_;
   uint32_t batch_ = 0;
-  uint32_t saved_batch_ = 0;
   int calls_ = 0;  // of forward_backward since the graph was reset
   GraphId graph_ = 0;
   bool graph_gathers_ = false;

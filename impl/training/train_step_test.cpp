@@ -240,10 +240,11 @@ TEST_P(TrainSteps, RestoreBringsOptimizerAndBatchBackAndOutdatesTheWeights) {
   TrainingBench bench(small_flags(), GetParam());
   iterations(bench, 1);
   const std::vector<uint64_t> before = bench.optimizer_state();
-  bench.run([](TrainStep& step) { step.save_state(); });
+  std::map<const TrainStep*, TrainSnapshot> saved;  // by rank
+  bench.run([&](TrainStep& step) { step.save_state(saved[&step]); });
   iterations(bench, 2);
   EXPECT_FALSE(bench.optimizer_state() == before);
-  bench.run([](TrainStep& step) { step.restore_state(); });
+  bench.run([&](TrainStep& step) { step.restore_state(saved[&step]); });
   EXPECT_TRUE(bench.optimizer_state() == before);
   EXPECT_EQ(bench.step().batch(), 1u);
   EXPECT_FALSE(bench.step().weights_current());
