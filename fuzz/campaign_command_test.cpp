@@ -92,7 +92,7 @@ TEST_F(CampaignTest, ACommitIsASeed) {
   EXPECT_NE(first.find(", seed " + commit + ", "), std::string::npos) << first;
   EXPECT_EQ(before_time(first), before_time(counts(commit)));
   counts(other);
-  EXPECT_NE(files_of("out" + commit), files_of("out" + other));
+  EXPECT_NE(files_of("out" + commit + "/corpus"), files_of("out" + other + "/corpus"));
 }
 
 TEST_F(CampaignTest, NoRunsReplayTheCorpusOnEveryRuntime) {

@@ -38,9 +38,14 @@ Program with_its_twin(Program program, const Outcome& outcome) {
 
 Shrunk shrink_failure(Worker& worker, const Program& program, RuntimeKind runtime, const Outcome& outcome,
                       ShrinkLimit limit) {
+  // Each candidate beside the same twin: that of its own hash would be another one, and the end a matter of
+  // luck.
   Shrunk shrunk = shrink(
       with_its_twin(program, outcome),
-      [&](const Program& candidate) { return alike(worker.run(candidate, runtime), outcome); }, limit);
+      [&](const Program& candidate) {
+        return alike(worker.run(with_its_twin(candidate, outcome), runtime), outcome);
+      },
+      limit);
   shrunk.program = with_its_twin(std::move(shrunk.program), outcome);
   return shrunk;
 }

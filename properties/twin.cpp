@@ -124,10 +124,11 @@ void change(Program& p, TwinKind kind, bool numbers) {
 
 // How often each class has its turn. A class that has no twin gives it to the next one; flags always have
 // one.
-constexpr FailureClass kTurns[] = {FailureClass::graph_differs,  FailureClass::flag_differs,
-                                   FailureClass::eval_disturbs,  FailureClass::graph_differs,
-                                   FailureClass::flag_differs,   FailureClass::eval_disturbs,
-                                   FailureClass::resume_differs, FailureClass::nondeterministic};
+constexpr FailureClass kTurns[] = {FailureClass::graph_differs, FailureClass::flag_differs,
+                                   FailureClass::eval_disturbs, FailureClass::resume_differs,
+                                   FailureClass::graph_differs, FailureClass::flag_differs,
+                                   FailureClass::eval_disturbs, FailureClass::resume_differs,
+                                   FailureClass::flag_differs,  FailureClass::nondeterministic};
 
 }  // namespace
 
