@@ -27,11 +27,7 @@ class Campaign {
   explicit Campaign(const CampaignOptions& options)
       : options_(options), inputs_(options), failures_(options.out), pool_(options.jobs) {
     if (options.runs) limit_ = *options.runs > 0 ? *options.runs : inputs_.seeds();
-    try {
-      require_writable(options.out);
-    } catch (const InternalError& error) {
-      throw UsageError("--out " + options.out + ": expected a folder to write to: " + error.what());
-    }
+    require_writable("--out", options.out);
     if (options.resume) resume();
   }
 

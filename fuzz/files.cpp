@@ -68,10 +68,20 @@ bool exists(const std::string& path) {
   return fs::exists(path, error);
 }
 
-void require_writable(const std::string& folder) {
+void require_writable(const std::string& option, const std::string& folder) {
   const std::string probe = folder + "/.writable";
-  write_file(probe, "", Sync::no);
+  try {
+    write_file(probe, "", Sync::no);
+  } catch (const InternalError& error) {
+    throw UsageError(option + " " + folder + ": expected a folder to write to: " + error.what());
+  }
   remove_file(probe);
+}
+
+void require_writable_file(const std::string& option, const std::string& file) {
+  if (is_folder(file)) throw UsageError(option + " " + file + ": expected a file, found a folder");
+  const std::string folder = fs::path(file).parent_path();
+  require_writable(option, folder.empty() ? "." : folder);
 }
 
 void write_file(const std::string& path, const std::string& content, Sync sync) {

@@ -18,8 +18,11 @@ std::vector<std::string> programs_below(const std::string& folder, std::string& 
 bool is_folder(const std::string& path);
 bool exists(const std::string& path);
 
-// Makes the folder if it is missing and tries to write there. Throws InternalError with the reason.
-void require_writable(const std::string& folder);
+// Makes the folder that this option names if it is missing, and tries to write there. Throws UsageError with
+// the reason.
+void require_writable(const std::string& option, const std::string& folder);
+// The same for the folder of the file that the option names.
+void require_writable_file(const std::string& option, const std::string& file);
 
 // Whether a file must survive a loss of power, and not only the end of the process.
 enum class Sync { no, yes };

@@ -189,6 +189,9 @@ int train(const TrainOptions& options) {
   const Program program = train_program(options, start);
   const std::vector<uint8_t> bytes = read_text(options.text, program.flags.seq_length);
   const Dataset dataset = Dataset::text(bytes, program.flags.seed);
+  if (!options.checkpoint.empty()) require_writable("--checkpoint", options.checkpoint);
+  if (!options.curve.empty()) require_writable_file("--curve", options.curve);
+  if (!options.plot.empty()) require_writable_file("--plot", options.plot);
   Curve curve(options, program.flags, dataset, start ? &start->state : nullptr);
   RunOptions run;
   run.runtime = RuntimeKind::host;

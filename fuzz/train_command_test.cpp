@@ -89,6 +89,9 @@ TEST_F(TrainCommandTest, WhatCannotBeResumedIsRefusedByName) {
           "expected a checkpoint with hidden_size 32, found 64");
   refused({"--resume", path("a")}, "expected --steps of more than the 2 that the checkpoint has, found 2", 2);
   refused({"--checkpoint-every", "2"}, "expected --checkpoint DIR too");
+  refused({"--checkpoint", "/proc/none"}, "--checkpoint /proc/none: expected a folder to write to: ");
+  refused({"--plot", "/proc/none/a.svg"}, "--plot /proc/none: expected a folder to write to: ");
+  refused({"--curve", path("a")}, "--curve " + path("a") + ": expected a file, found a folder");
   const std::string file = path("a/step-00000002/optimizer.safetensors");
   std::string content = content_of(file);
   content[content.size() / 2] ^= 1;
