@@ -18,10 +18,14 @@ std::string compiler() {
 
 }  // namespace
 
+VersionParts version_parts() {
+  return {GATHERFUZZ_COMMIT, compiler(), GATHERFUZZ_BUILD_TYPE};
+}
+
 std::string version_text() {
-  const std::string commit = GATHERFUZZ_COMMIT;  // empty where the sources are no git work tree
-  return "gatherfuzz " GATHERFUZZ_VERSION " (" + (commit.empty() ? "" : commit + ", ") + compiler() +
-         ", " GATHERFUZZ_BUILD_TYPE ")";
+  const VersionParts parts = version_parts();
+  return "gatherfuzz " GATHERFUZZ_VERSION " (" + (parts.commit.empty() ? "" : parts.commit + ", ") +
+         parts.compiler + ", " + parts.build_type + ")";
 }
 
 }  // namespace gatherfuzz
