@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "fuzz/exit_code.h"
@@ -80,16 +81,31 @@ double mutants_per_second(const std::vector<Program>& programs, double seconds) 
   return static_cast<double>(made) / spent;
 }
 
-void print_figure(bool json, const char* name, double value, const char* unit) {
-  if (!json) return print_result(std::string(name) + "  " + fixed_text(value, 1) + " " + unit);
-  nlohmann::ordered_json line;
-  line["name"] = name;
-  line["value"] = value;
-  line["unit"] = unit;
-  line["peer"] = nullptr;
-  line["ratio"] = nullptr;
-  print_result(line.dump());
-}
+// Prints figures, each beside one of those before it where that says something.
+class Figures {
+ public:
+  explicit Figures(bool json) : json_(json) {}
+
+  void print(const std::string& name, double value, const std::string& unit, const std::string& peer = "") {
+    values_[name] = value;
+    const double ratio = peer.empty() ? 0.0 : value / values_.at(peer);
+    if (!json_) {
+      const std::string beside = peer.empty() ? "" : ", " + short_text(ratio) + " of " + peer;
+      return print_result(name + "  " + fixed_text(value, 1) + " " + unit + beside);
+    }
+    nlohmann::ordered_json line;
+    line["name"] = name;
+    line["value"] = value;
+    line["unit"] = unit;
+    line["peer"] = peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(peer);
+    line["ratio"] = peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(ratio);
+    print_result(line.dump());
+  }
+
+ private:
+  bool json_;
+  std::map<std::string, double> values_;
+};
 
 }  // namespace
 
@@ -104,23 +120,30 @@ int bench(const BenchOptions& options) {
   twins.twin = host_twins.twin = true;
 
   uint64_t unexpected = 0;
-  auto figure = [&](const char* name, const RunOptions& run, bool ops) {
+  const auto measured = [&](const RunOptions& run) {
     const Totals totals = run_all(programs, run, options.seconds);
     unexpected += totals.unexpected;
-    print_figure(options.json, name, totals.per_second(ops ? totals.ops : totals.programs),
-                 ops ? "ops/s" : "programs/s");
     return totals;
   };
-  figure("symbolic_ops_per_second", fine, true);
-  const Totals coarse = figure("symbolic_programs_per_second", symbolic, false);
-  figure("host_programs_per_second", host, false);
-  print_figure(options.json, "ops_per_program",
-               static_cast<double>(coarse.ops) / static_cast<double>(coarse.programs), "ops");
-  figure("symbolic_coarse_ops_per_second", symbolic, true);
-  figure("symbolic_programs_with_twins_per_second", twins, false);
-  figure("host_programs_with_twins_per_second", host_twins, false);
-  print_figure(options.json, "mutants_per_second", mutants_per_second(programs, options.seconds),
-               "programs/s");
+  const auto programs_per_second = [](const Totals& totals) { return totals.per_second(totals.programs); };
+  Figures figures(options.json);
+  const Totals of_fine = measured(fine);
+  figures.print("symbolic_ops_per_second", of_fine.per_second(of_fine.ops), "ops/s");
+  figures.print("symbolic_fine_programs_per_second", programs_per_second(of_fine), "programs/s");
+  const Totals of_coarse = measured(symbolic);
+  figures.print("symbolic_programs_per_second", programs_per_second(of_coarse), "programs/s",
+                "symbolic_fine_programs_per_second");
+  figures.print("host_programs_per_second", programs_per_second(measured(host)), "programs/s",
+                "symbolic_programs_per_second");
+  figures.print("ops_per_program",
+                static_cast<double>(of_coarse.ops) / static_cast<double>(of_coarse.programs), "ops");
+  figures.print("symbolic_coarse_ops_per_second", of_coarse.per_second(of_coarse.ops), "ops/s",
+                "symbolic_ops_per_second");
+  figures.print("symbolic_programs_with_twins_per_second", programs_per_second(measured(twins)), "programs/s",
+                "symbolic_programs_per_second");
+  figures.print("host_programs_with_twins_per_second", programs_per_second(measured(host_twins)),
+                "programs/s", "host_programs_per_second");
+  figures.print("mutants_per_second", mutants_per_second(programs, options.seconds), "programs/s");
   if (unexpected == 0) return kExitAsExpected;
   print_note("bench: " + with_commas(unexpected) + " runs did not end as expected; see gatherfuzz check " +
              options.corpus);

@@ -1,4 +1,5 @@
 // The other commands, and command lines that are wrong.
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,6 +17,25 @@ TEST_F(CommandsTest, VersionAndHelp) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("gatherfuzz 0.1.0 (")) << version.out;
   EXPECT_NE(version.out.find("runtimes: symbolic, host\n"), std::string::npos);
+  const auto part = [&](const std::string& name) {
+    const std::size_t at = version.out.find("\n" + name + ": ");
+    EXPECT_NE(at, std::string::npos) << name << " in " << version.out;
+    const std::size_t begin = at + name.size() + 3;
+    return at == std::string::npos ? "" : version.out.substr(begin, version.out.find('\n', begin) - begin);
+  };
+  const std::string first = version.out.substr(0, version.out.find('\n'));
+  for (const char* name : {"compiler", "build type"})
+    EXPECT_NE(first.find(part(name)), std::string::npos) << first;
+  EXPECT_NE(part("commit"), "");
+#ifdef GATHERFUZZ_CUDA
+  EXPECT_TRUE(part("cuda").starts_with("compiled with " GATHERFUZZ_CUDA ", runtime " GATHERFUZZ_CUDA))
+      << version.out;
+  EXPECT_TRUE(part("nccl").starts_with("compiled with 2.")) << version.out;
+  EXPECT_NE(part("driver"), "");
+#else
+  EXPECT_EQ(part("cuda"), "not in this build");
+  EXPECT_EQ(part("nccl"), "not in this build");
+#endif
   for (const char* command : {"check", "train", "fuzz", "shrink", "corpus", "bench"}) {
     const Result help = run({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
@@ -247,18 +267,34 @@ TEST_F(CommandsTest, BenchPrintsItsFigures) {
   const Result result = run({"bench", "--json", "--corpus", path("bench"), "--seconds", "0.05"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   std::istringstream out(result.out);
-  std::vector<std::string> names;
+  const std::map<std::string, std::string> peers = {
+      {"symbolic_ops_per_second", ""},
+      {"symbolic_fine_programs_per_second", ""},
+      {"symbolic_programs_per_second", "symbolic_fine_programs_per_second"},
+      {"host_programs_per_second", "symbolic_programs_per_second"},
+      {"ops_per_program", ""},
+      {"symbolic_coarse_ops_per_second", "symbolic_ops_per_second"},
+      {"symbolic_programs_with_twins_per_second", "symbolic_programs_per_second"},
+      {"host_programs_with_twins_per_second", "host_programs_per_second"},
+      {"mutants_per_second", ""}};
+  std::map<std::string, double> values;
   for (std::string line; std::getline(out, line);) {
     const auto figure = nlohmann::json::parse(line);
-    names.push_back(figure.at("name"));
-    EXPECT_GT(figure.at("value").get<double>(), 0.0) << line;
-    EXPECT_TRUE(figure.contains("unit") && figure.contains("peer") && figure.contains("ratio")) << line;
+    EXPECT_EQ(figure.size(), 5u) << line;
+    const std::string name = figure.at("name");
+    ASSERT_TRUE(peers.contains(name)) << line;
+    EXPECT_TRUE(values.emplace(name, figure.at("value")).second) << line;
+    EXPECT_GT(values[name], 0.0) << line;
+    EXPECT_TRUE(figure.at("unit").is_string()) << line;
+    const std::string& peer = peers.at(name);
+    EXPECT_EQ(figure.at("peer"), peer.empty() ? nlohmann::json() : nlohmann::json(peer)) << line;
+    if (peer.empty()) {
+      EXPECT_TRUE(figure.at("ratio").is_null()) << line;
+    } else {
+      EXPECT_NEAR(figure.at("ratio").get<double>() / (values[name] / values.at(peer)), 1.0, 1e-9) << line;
+    }
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"symbolic_ops_per_second", "symbolic_programs_per_second",
-                                             "host_programs_per_second", "ops_per_program",
-                                             "symbolic_coarse_ops_per_second",
-                                             "symbolic_programs_with_twins_per_second",
-                                             "host_programs_with_twins_per_second", "mutants_per_second"}));
+  EXPECT_EQ(values.size(), peers.size());
 }
 
 }  // namespace
