@@ -5,6 +5,7 @@
 
 #include "fuzz/campaign_counts.h"
 #include "fuzz/campaign_inputs.h"
+#include "fuzz/campaign_record.h"
 #include "fuzz/campaign_state.h"
 #include "fuzz/exit_code.h"
 #include "fuzz/failure_block.h"
@@ -25,7 +26,11 @@ constexpr std::size_t kMostStateBytes = std::size_t{1} << 30;
 class Campaign {
  public:
   explicit Campaign(const CampaignOptions& options)
-      : options_(options), inputs_(options), failures_(options.out), pool_(options.jobs) {
+      : options_(options),
+        inputs_(options),
+        failures_(options.out),
+        pool_(options.jobs, options.out + "/running"),
+        record_(options) {
     if (options.runs) limit_ = *options.runs > 0 ? *options.runs : inputs_.seeds();
     require_writable("--out", options.out);
     if (options.resume) resume();
@@ -34,7 +39,9 @@ class Campaign {
   int run() {
     try {
       save();
-      while (failures_.kinds().size() == 0 || options_.keep_going) {
+      record_.begin(seconds_before_);
+      run_left_programs();
+      while (counts_.of(Verdict::fail) == 0 || options_.keep_going) {
         while (pool_.size() < window() && !over()) pool_.add(draw(counts_.programs + pool_.size() + 1));
         if (pool_.size() == 0) break;
         judge(pool_.next());
@@ -43,14 +50,21 @@ class Campaign {
     } catch (const Interrupted&) {
       summarize();
       save();
+      record_.end(figures(), kExitInterrupted);
       throw;
     } catch (const InternalError&) {
       summarize();
+      try {
+        record_.end(figures(), kExitInternal);
+      } catch (const InternalError&) {  // no wonder
+      }
       throw;
     }
     summarize();
-    if (counts_.programs == 0) return nothing_ran();
-    return failures_.kinds().size() == 0 ? kExitAsExpected : kExitUnexpected;
+    if (counts_.programs == 0 && replays())
+      print_note("fuzz: expected programs to replay in --corpus " + options_.corpus + ", found none");
+    record_.end(figures(), exit_code());
+    return exit_code();
   }
 
  private:
@@ -78,11 +92,37 @@ class Campaign {
     }
     task.program = inputs_.next(number, built_on_.back());
     if (options_.fault) task.program.faults = {*options_.fault};
-    for (const RuntimeKind runtime : options_.runtimes) {
-      if (runtime == options_.runtimes.front() || replays() || number % kOtherRuntimesEvery == 1)
-        task.runtimes.push_back(runtime);
-    }
+    task.runtimes = runtimes_of(number);
     return task;
+  }
+
+  std::vector<RuntimeKind> runtimes_of(uint64_t number) const {
+    if (replays() || number % kOtherRuntimesEvery == 1) return options_.runtimes;
+    return {options_.runtimes.front()};
+  }
+
+  // What was running when the campaign was killed may be what killed it: it is told first, and counts when
+  // the campaign comes to it by its number.
+  void run_left_programs() {
+    const std::vector<LeftProgram> left = left_programs(options_.out);
+    if (!options_.resume && !left.empty())
+      print_note("fuzz: " + options_.out + "/running: left by a campaign that was killed; --resume runs it");
+    for (const LeftProgram& one : left) {
+      if (options_.resume && one.program) run_left_program(one);
+      remove_file(one.file);
+    }
+  }
+
+  void run_left_program(const LeftProgram& left) {
+    Worker worker;
+    Task task;
+    task.number = left.number;
+    task.program = *left.program;
+    for (const RuntimeKind runtime : runtimes_of(left.number)) {
+      const Outcome outcome = worker.run(task.program, runtime);
+      if (outcome.verdict == Verdict::fail) keep(task, runtime, outcome);
+      if (outcome.verdict != Verdict::pass) return;
+    }
   }
 
   void judge(const Task& task) {
@@ -97,6 +137,7 @@ class Campaign {
     counts_.add(task.program, task.runtimes, task.outcomes);
     built_on_.pop_front();
     if (elapsed() - saved_at_ >= kSavedEvery) save();
+    if (record_.due(elapsed())) record_.progress(figures());
     show();
   }
 
@@ -111,17 +152,10 @@ class Campaign {
     progress_.end();
     if (kept.known) print_note("known since an earlier campaign, and left as it is: " + kept.failure.file);
     print_note(failure_text(kept.failure));
+    record_.add(kept.failure, task.number, kept.known, figures());
   }
 
   std::string state_path() const { return options_.out + "/state"; }
-
-  std::string fault_text() const {
-    if (!options_.fault) return "";
-    Program program;
-    program.faults = {*options_.fault};
-    const std::string text = print_program(program);
-    return text.substr(text.find("fault "));
-  }
 
   CampaignState state() const {
     CampaignState now;
@@ -131,7 +165,7 @@ class Campaign {
     now.settings = {{"--seed", options_.seed.text},
                     {"--jobs", std::to_string(options_.jobs)},
                     {"--runtime", runtimes},
-                    {"--fault", fault_text()},
+                    {"--fault", options_.fault ? fault_text(*options_.fault) : ""},
                     {"--set", set},
                     {"--runs 0", replays() ? "yes" : "no"},
                     {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())}};
@@ -169,10 +203,13 @@ class Campaign {
     }
   }
 
-  int nothing_ran() const {
-    if (replays())
-      print_note("fuzz: expected programs to replay in --corpus " + options_.corpus + ", found none");
-    return kExitInternal;
+  int exit_code() const {
+    if (counts_.programs == 0) return kExitInternal;
+    return failures_.kinds().empty() ? kExitAsExpected : kExitUnexpected;
+  }
+
+  CampaignFigures figures() const {
+    return {elapsed(), counts_, inputs_.states(), inputs_.kept(), failures_.kinds().size(), known_};
   }
 
   std::string progress_text() const {
@@ -200,7 +237,7 @@ class Campaign {
               std::string(name_of(runtime)) + ", ";
     line += with_commas(counts_.twins) + " beside a twin, " + with_commas(inputs_.states()) + " states, " +
             with_commas(inputs_.kept()) + " programs kept, " + with_commas(counts_.pairs.size()) + " of " +
-            with_commas(legal_action_pairs().size()) + " action pairs, ";
+            with_commas(number_of_legal_action_pairs()) + " action pairs, ";
     if (counts_.programs > 0) print_note(counts_.shapes_text());
     print_result(line + "seed " + options_.seed.text + ", " + fixed_text(elapsed(), 1) + " s)");
   }
@@ -209,6 +246,7 @@ class Campaign {
   CampaignInputs inputs_;
   FailureStore failures_;
   WorkerPool pool_;
+  CampaignRecord record_;
   std::optional<uint64_t> limit_;  // of programs
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_at_ = 0.0;

@@ -44,6 +44,7 @@ int fuzz(const CampaignOptions& options);
 
 // The fault of `drop op=all_gather iteration=2`. Throws UsageError with what was expected.
 FaultSpec parse_fault(const std::string& text);
+std::string fault_text(const FaultSpec& fault);
 // "90s", "10m", "8h" or a number of seconds. Throws UsageError.
 double parse_duration(const std::string& text);
 // A number, or a commit: 40 hexadecimal digits. Throws UsageError.

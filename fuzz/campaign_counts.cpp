@@ -20,14 +20,22 @@ void CampaignCounts::add(const Program& program, const std::vector<RuntimeKind>&
   pairs.merge(action_pairs_of(program));
 }
 
+double CampaignCounts::share_of_shape(std::size_t i) const {
+  return programs > 0 ? static_cast<double>(shapes[i]) / static_cast<double>(programs) : 0.0;
+}
+
 std::string CampaignCounts::shapes_text() const {
   std::string text;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const double share = programs > 0 ? static_cast<double>(shapes[i]) / static_cast<double>(programs) : 0.0;
     text += (i == 0 ? "shapes: " : ", ") + std::string(interesting_shapes()[i].name) + " " +
-            fixed_text(100.0 * share, 1) + "%";
+            fixed_text(100.0 * share_of_shape(i), 1) + "%";
   }
   return text;
+}
+
+uint64_t number_of_legal_action_pairs() {
+  static const uint64_t number = legal_action_pairs().size();
+  return number;
 }
 
 }  // namespace gatherfuzz

@@ -26,8 +26,13 @@ struct CampaignCounts {
            const std::vector<Outcome>& outcomes);
   uint64_t of(Verdict verdict) const { return verdicts[static_cast<std::size_t>(verdict)]; }
 
+  // Of all programs, those that have shape number i, from 0 to 1.
+  double share_of_shape(std::size_t i) const;
   // "shapes: one rank 31.2%, ...", of all programs.
   std::string shapes_text() const;
 };
+
+// What `pairs` is measured against.
+uint64_t number_of_legal_action_pairs();
 
 }  // namespace gatherfuzz

@@ -17,6 +17,11 @@ FaultSpec parse_fault(const std::string& text) {
   return parsed.program->faults.front();
 }
 
+std::string fault_text(const FaultSpec& fault) {
+  const std::string line = print_fault(fault);
+  return line.substr(line.find(' ') + 1);
+}
+
 double parse_duration(const std::string& text) {
   const std::size_t unit = text.find_first_of("smh");
   const double factor = unit == std::string::npos ? 1.0

@@ -64,7 +64,7 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(0, 1);
-    app_.set_version_flag("--version", version_text() + "\nruntimes: symbolic, host");
+    app_.set_version_flag("--version", full_version_text());
     app_.footer(
         "Exit codes: 0 as expected, 1 not, 2 bad file or command line, 3 all skipped, 4 internal, 130 "
         "Ctrl-C.");
@@ -185,7 +185,8 @@ class CommandLine {
         "--resume", fuzz_.resume,
         "go on where the campaign in --out was killed or stopped, with the same options; --time counts "
         "from its start");
-    c->add_option("--out", fuzz_.out, "where failures and programs that reach something new are stored")
+    c->add_option("--out", fuzz_.out,
+                  "the folder of all that is written: report.html, log.jsonl, corpus, failures, state")
         ->capture_default_str();
     add_set(c);
   }

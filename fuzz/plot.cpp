@@ -13,8 +13,8 @@ constexpr double kWidth = 720, kHeight = 400;
 constexpr double kLeft = 60, kRight = 20, kTop = 40, kBottom = 44;  // around the axes
 constexpr int kTicks = 5;
 
-constexpr const char* kHead = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" role="img">
-<title>Training loss by step</title>
+constexpr const char* kHead = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" role="img">)";
+constexpr const char* kStyle = R"(
 <style>
 svg { background: #fff; font: 12px sans-serif; }
 text { fill: #333; }
@@ -34,25 +34,36 @@ std::string number(double value) {
   return fixed_text(value, 1);
 }
 
-// What is drawn: steps and losses, and where they come to on the picture.
-struct Axes {
-  double first_step, last_step, least, most;
+// What a picture says beside its curves.
+struct Words {
+  std::string title, x, y;
+  int y_digits;  // behind the point
+};
 
-  double x(double step) const {
-    return kLeft + (step - first_step) / (last_step - first_step) * (kWidth - kLeft - kRight);
-  }
-  double y(double loss) const {
-    return kHeight - kBottom - (loss - least) / (most - least) * (kHeight - kTop - kBottom);
+struct Curve {
+  std::string name;
+  std::vector<PlotPoint> points;  // in order; one that is not finite leaves a gap
+};
+
+// What is drawn, and where it comes to on the picture.
+struct Axes {
+  double first, last, least, most;  // of x, of y
+
+  double x(double at) const { return kLeft + (at - first) / (last - first) * (kWidth - kLeft - kRight); }
+  double y(double at) const {
+    return kHeight - kBottom - (at - least) / (most - least) * (kHeight - kTop - kBottom);
   }
 };
 
-Axes axes_of(const PlotLine& line, const PlotLine& beside, int first_step) {
-  double least = INFINITY, most = -INFINITY;
-  for (const PlotLine* l : {&line, &beside}) {
-    for (const float value : l->values) {
-      if (!std::isfinite(value)) continue;
-      least = std::min(least, static_cast<double>(value));
-      most = std::max(most, static_cast<double>(value));
+Axes axes_of(const Curve& line, const Curve& beside) {
+  double first = INFINITY, last = -INFINITY, least = INFINITY, most = -INFINITY;
+  for (const Curve* curve : {&line, &beside}) {
+    for (const PlotPoint& point : curve->points) {
+      first = std::min(first, point.x);
+      last = std::max(last, point.x);
+      if (!std::isfinite(point.y)) continue;
+      least = std::min(least, point.y);
+      most = std::max(most, point.y);
     }
   }
   if (!(least < most)) {  // nothing, or one value alone
@@ -60,8 +71,8 @@ Axes axes_of(const PlotLine& line, const PlotLine& beside, int first_step) {
     least = middle - 0.5;
     most = middle + 0.5;
   }
-  const auto steps = static_cast<double>(std::max(line.values.size(), beside.values.size()));
-  return {static_cast<double>(first_step), first_step + std::max(steps - 1, 1.0), least, most};
+  if (!std::isfinite(first)) first = last = 0.0;
+  return {first, std::max(last, first + 1.0), least, most};
 }
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
@@ -74,42 +85,57 @@ std::string segment(const char* kind, double x1, double y1, double x2, double y2
          number(x2) + "," + number(y2) + "\"/>\n";
 }
 
-std::string grid(const Axes& axes) {
+std::string grid(const Axes& axes, const Words& words) {
   std::string svg;
   for (int i = 0; i <= kTicks; ++i) {
-    const double loss = axes.least + (axes.most - axes.least) * i / kTicks;
-    svg += segment("grid", kLeft, axes.y(loss), kWidth - kRight, axes.y(loss));
-    svg += text_at(kLeft - 6, axes.y(loss) + 4, "end", fixed_text(loss, 3));
-    const double step = std::round(axes.first_step + (axes.last_step - axes.first_step) * i / kTicks);
-    svg += text_at(axes.x(step), kHeight - kBottom + 18, "middle", fixed_text(step, 0));
+    const double y = axes.least + (axes.most - axes.least) * i / kTicks;
+    svg += segment("grid", kLeft, axes.y(y), kWidth - kRight, axes.y(y));
+    svg += text_at(kLeft - 6, axes.y(y) + 4, "end", fixed_text(y, words.y_digits));
+    const double x = std::round(axes.first + (axes.last - axes.first) * i / kTicks);
+    svg += text_at(axes.x(x), kHeight - kBottom + 18, "middle", fixed_text(x, 0));
   }
-  return svg + text_at(kWidth / 2, kHeight - 8, "middle", "step") + text_at(8, 20, "start", "loss, nats");
+  return svg + text_at(kWidth / 2, kHeight - 8, "middle", words.x) + text_at(8, 20, "start", words.y);
 }
 
-std::string curve(const char* kind, const PlotLine& line, const Axes& axes) {
+std::string drawn(const char* kind, const Curve& curve, const Axes& axes) {
   std::string path;
   bool on = false;
-  for (std::size_t i = 0; i < line.values.size(); ++i) {
-    const float value = line.values[i];
-    if (std::isfinite(value))
-      path += (on ? "L" : "M") + number(axes.x(axes.first_step + static_cast<double>(i))) + "," +
-              number(axes.y(value));
-    on = std::isfinite(value);
+  for (const PlotPoint& point : curve.points) {
+    if (std::isfinite(point.y))
+      path += (on ? "L" : "M") + number(axes.x(point.x)) + "," + number(axes.y(point.y));
+    on = std::isfinite(point.y);
   }
   return path.empty() ? "" : std::string("<path class=\"") + kind + "\" d=\"" + path + "\"/>\n";
 }
 
-std::string legend(const char* kind, const PlotLine& line, double x) {
-  if (line.values.empty()) return "";
-  return segment(kind, x, 16, x + 24, 16) + text_at(x + 30, 20, "start", line.name);
+std::string legend(const char* kind, const Curve& curve, double x) {
+  if (curve.points.empty() || curve.name.empty()) return "";
+  return segment(kind, x, 16, x + 24, 16) + text_at(x + 30, 20, "start", curve.name);
+}
+
+std::string plot(const Words& words, const Curve& line, const Curve& beside) {
+  const Axes axes = axes_of(line, beside);
+  return kHead + ("\n<title>" + words.title + "</title>") + kStyle + grid(axes, words) +
+         drawn("beside", beside, axes) + drawn("line", line, axes) + legend("line", line, kWidth - 240) +
+         legend("beside", beside, kWidth - 140) + "</svg>\n";
+}
+
+Curve by_step(const PlotLine& line, int first_step) {
+  Curve curve{line.name, {}};
+  for (std::size_t i = 0; i < line.values.size(); ++i)
+    curve.points.push_back({first_step + static_cast<double>(i), static_cast<double>(line.values[i])});
+  return curve;
 }
 
 }  // namespace
 
 std::string loss_plot(const PlotLine& line, const PlotLine& beside, int first_step) {
-  const Axes axes = axes_of(line, beside, first_step);
-  return kHead + grid(axes) + curve("beside", beside, axes) + curve("line", line, axes) +
-         legend("line", line, kWidth - 240) + legend("beside", beside, kWidth - 140) + "</svg>\n";
+  return plot({"Training loss by step", "step", "loss, nats", 3}, by_step(line, first_step),
+              by_step(beside, first_step));
+}
+
+std::string count_plot(const std::string& title, const std::string& unit, std::vector<PlotPoint> points) {
+  return plot({title, "seconds", unit, 0}, {"", std::move(points)}, {});
 }
 
 }  // namespace gatherfuzz

@@ -117,12 +117,12 @@ std::string Worker::stop() {
   return death_text(status);
 }
 
-void Worker::begin(const Program& program, RuntimeKind runtime, bool story) {
+void Worker::begin(std::string_view program, RuntimeKind runtime, bool story) {
   if (process_ == 0) start();
   begun_ = std::chrono::steady_clock::now();
   std::string request(1, static_cast<char>(runtime));
   request += static_cast<char>(story ? 1 : 0);
-  request += print_program(program);
+  request += program;
   send_message(socket_, request);  // what was not sent is not answered
 }
 
@@ -138,7 +138,7 @@ Outcome Worker::finish() {
 
 Outcome Worker::run(const Program& program, RuntimeKind runtime, bool story) {
   stop_if_interrupted();
-  begin(program, runtime, story);
+  begin(print_program(program), runtime, story);
   const KilledOnInterrupt waited_for(process_);
   if (interrupted()) stop();  // it came before the line above
   return finish();

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "properties/run.h"
 
@@ -28,7 +29,7 @@ class Worker {
 
   // run() in two halves, for those who wait for several workers: after begin(), socket() is readable once
   // finish() has something to say. Ctrl-C is theirs to notice meanwhile.
-  void begin(const Program& program, RuntimeKind runtime, bool story = false);
+  void begin(std::string_view program, RuntimeKind runtime, bool story = false);  // printed
   Outcome finish();
   int socket() const { return socket_; }
 

@@ -15,6 +15,11 @@ constexpr int kInterruptsSeenEvery = 100;  // milliseconds, for one that came ju
 
 }  // namespace
 
+WorkerPool::WorkerPool(std::size_t workers, const std::string& running) {
+  for (std::size_t i = 1; i <= workers; ++i)
+    seats_.emplace_back(running + "/" + std::to_string(i) + ".program");
+}
+
 void WorkerPool::add(Task task) {
   tasks_.push_back(std::move(task));
   give_out();
@@ -29,7 +34,9 @@ Task WorkerPool::next() {
 }
 
 void WorkerPool::begin(Seat& seat) {
-  seat.worker.begin(seat.task->program, seat.task->runtimes[seat.task->outcomes.size()]);
+  const std::string text = print_program(seat.task->program);
+  seat.running.record(seat.task->number, text);
+  seat.worker.begin(text, seat.task->runtimes[seat.task->outcomes.size()]);
 }
 
 void WorkerPool::give_out() {

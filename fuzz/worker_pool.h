@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
+#include "fuzz/running_file.h"
 #include "fuzz/worker.h"
 
 namespace gatherfuzz {
@@ -25,7 +27,8 @@ struct Task {
 
 class WorkerPool {
  public:
-  explicit WorkerPool(std::size_t workers) : seats_(workers) {}
+  // What worker N works on is always in RUNNING/N.program, N from 1.
+  WorkerPool(std::size_t workers, const std::string& running);
 
   // A free worker begins with it at once.
   void add(Task task);
@@ -35,7 +38,9 @@ class WorkerPool {
 
  private:
   struct Seat {
+    explicit Seat(const std::string& path) : running(path) {}
     Worker worker;
+    RunningFile running;
     Task* task = nullptr;  // that it works on
   };
 
@@ -45,7 +50,7 @@ class WorkerPool {
 
   std::deque<Task> tasks_;     // what points at one stays valid while others come and go at the ends
   std::size_t given_out_ = 0;  // of tasks_, the first ones
-  std::vector<Seat> seats_;
+  std::deque<Seat> seats_;     // which never moves one
 };
 
 }  // namespace gatherfuzz
