@@ -134,13 +134,14 @@ TEST_F(CommandsTest, TrainingWithoutChecksTakesTheSameSteps) {
   EXPECT_EQ(std::count(checked.begin(), checked.end(), '\n'), 6);
 }
 
-TEST_F(CommandsTest, AFileThatCannotBeWrittenLeavesNothingBehind) {
+TEST_F(CommandsTest, ACurveThatCannotBeWrittenIsRefusedAndLeavesNothingBehind) {
   const std::string text = write("text", content_of(GATHERFUZZ_SOURCE_DIR "/LICENSE"));
   std::filesystem::create_directories(path("curve.csv"));  // a folder where the file should go
   const Result result =
       run({"train", "--text", text, "--steps", "1", "--reference", "off", "--curve", path("curve.csv")});
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_NE(result.err.find("cannot write " + path("curve.csv") + ": Is a directory"), std::string::npos)
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("--curve " + path("curve.csv") + ": expected a file, found a folder"),
+            std::string::npos)
       << result.err;
   EXPECT_FALSE(std::filesystem::exists(path("curve.csv.tmp")));
 }
