@@ -1,7 +1,7 @@
 #include "fuzz/campaign.h"
 
 #include <chrono>
-#include <deque>
+#include <memory>
 
 #include "fuzz/campaign_counts.h"
 #include "fuzz/campaign_inputs.h"
@@ -10,8 +10,9 @@
 #include "fuzz/failure_block.h"
 #include "fuzz/failure_store.h"
 #include "fuzz/files.h"
+#include "fuzz/libfuzzer_tasks.h"
 #include "fuzz/output.h"
-#include "fuzz/worker_pool.h"
+#include "fuzz/task_source.h"
 
 namespace gatherfuzz {
 
@@ -25,19 +26,22 @@ constexpr std::size_t kMostStateBytes = std::size_t{1} << 30;
 class Campaign {
  public:
   explicit Campaign(const CampaignOptions& options)
-      : options_(options), inputs_(options), failures_(options.out), pool_(options.jobs) {
+      : options_(options), inputs_(options), failures_(options.out) {
     if (options.runs) limit_ = *options.runs > 0 ? *options.runs : inputs_.seeds();
     require_writable("--out", options.out);
-    if (options.resume) resume();
+    Resumed resumed;
+    if (options.resume) resumed = resume();
+    source_ = make_task_source(
+        options, inputs_, [this](uint64_t number) { return may_begin(number); }, resumed);
   }
 
   int run() {
     try {
       save();
       while (failures_.kinds().size() == 0 || options_.keep_going) {
-        while (pool_.size() < window() && !over()) pool_.add(draw(counts_.programs + pool_.size() + 1));
-        if (pool_.size() == 0) break;
-        judge(pool_.next());
+        const std::optional<Task> task = source_->next();
+        if (!task) break;
+        judge(*task);
       }
       save();
     } catch (const Interrupted&) {
@@ -58,31 +62,10 @@ class Campaign {
     return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  // Programs under way. With several workers one that is slow, such as the one of kOtherRuntimesEvery on
-  // host, must not hold up the others.
-  std::size_t window() const { return options_.jobs == 1 ? 1 : kOtherRuntimesEvery * options_.jobs; }
-
   bool replays() const { return options_.runs == 0; }
 
-  bool over() const {
-    return (limit_ && counts_.programs + pool_.size() >= *limit_) || elapsed() >= options_.seconds;
-  }
-
-  Task draw(uint64_t number) {
-    Task task;
-    task.number = number;
-    built_on_.push_back(inputs_.kept());
-    if (!resumed_.empty()) {
-      built_on_.back() = resumed_.front();
-      resumed_.pop_front();
-    }
-    task.program = inputs_.next(number, built_on_.back());
-    if (options_.fault) task.program.faults = {*options_.fault};
-    for (const RuntimeKind runtime : options_.runtimes) {
-      if (runtime == options_.runtimes.front() || replays() || number % kOtherRuntimesEvery == 1)
-        task.runtimes.push_back(runtime);
-    }
-    return task;
+  bool may_begin(uint64_t number) const {
+    return !(limit_ && number > *limit_) && elapsed() < options_.seconds;
   }
 
   void judge(const Task& task) {
@@ -91,11 +74,10 @@ class Campaign {
       if (outcome.verdict == Verdict::fail) {
         keep(task, task.runtimes[i], outcome);
       } else {
-        inputs_.learn({task.number, built_on_.front()}, task.program, outcome.states);
+        inputs_.learn({task.number, task.built_on}, task.program, outcome.states);
       }
     }
     counts_.add(task.program, task.runtimes, task.outcomes);
-    built_on_.pop_front();
     if (elapsed() - saved_at_ >= kSavedEvery) save();
     show();
   }
@@ -105,8 +87,8 @@ class Campaign {
     save();  // to shrink it may take long
     const auto kept =
         failures_.keep(task.program, runtime, outcome,
-                       "builtin, seed " + options_.seed.text + ", program " + std::to_string(task.number) +
-                           ", " + fixed_text(elapsed(), 1) + " s");
+                       std::string(name_of(options_.engine)) + ", seed " + options_.seed.text + ", program " +
+                           std::to_string(task.number) + ", " + fixed_text(elapsed(), 1) + " s");
     known_ += kept.known ? 1 : 0;
     progress_.end();
     if (kept.known) print_note("known since an earlier campaign, and left as it is: " + kept.failure.file);
@@ -115,32 +97,30 @@ class Campaign {
 
   std::string state_path() const { return options_.out + "/state"; }
 
-  std::string fault_text() const {
-    if (!options_.fault) return "";
-    Program program;
-    program.faults = {*options_.fault};
-    const std::string text = print_program(program);
-    return text.substr(text.find("fault "));
+  // What a campaign that is resumed must have begun with.
+  Settings settings() const {
+    std::string runtimes, set;
+    for (const RuntimeKind runtime : options_.runtimes) runtimes += " " + std::string(name_of(runtime));
+    for (const auto& [name, value] : options_.set) set += " " + name + "=" + value;
+    return {{"--engine", std::string(name_of(options_.engine))},
+            {"--seed", options_.seed.text},
+            {"--jobs", std::to_string(options_.jobs)},
+            {"--runtime", runtimes},
+            {"--fault", fault_text(options_)},
+            {"--set", set},
+            {"--runs 0", replays() ? "yes" : "no"},
+            {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())},
+            {"GATHERFUZZ_WITHOUT", text_of(options_.without)}};
   }
 
   CampaignState state() const {
     CampaignState now;
-    std::string runtimes, set;
-    for (const RuntimeKind runtime : options_.runtimes) runtimes += " " + std::string(name_of(runtime));
-    for (const auto& [name, value] : options_.set) set += " " + name + "=" + value;
-    now.settings = {{"--seed", options_.seed.text},
-                    {"--jobs", std::to_string(options_.jobs)},
-                    {"--runtime", runtimes},
-                    {"--fault", fault_text()},
-                    {"--set", set},
-                    {"--runs 0", replays() ? "yes" : "no"},
-                    {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())}};
+    now.settings = settings();
     now.seconds = elapsed();
     now.counts = counts_;
     now.kept = inputs_.kept_programs();
     now.states = inputs_.all_states();
-    now.built_on.assign(built_on_.begin(), built_on_.end());
-    now.built_on.insert(now.built_on.end(), resumed_.begin(), resumed_.end());
+    now.built_on = source_->built_on_after(counts_.programs);
     now.kinds = failures_.kinds();
     now.known = known_;
     return now;
@@ -151,19 +131,19 @@ class Campaign {
     write_file(state_path(), print_state(state()));
   }
 
-  void resume() {
+  Resumed resume() {
     std::string problem;
     const std::optional<std::string> text = read_file(state_path(), kMostStateBytes, problem);
     if (!text) throw UsageError("--resume: " + state_path() + ": " + problem);
     try {
       const CampaignState before = parse_state(*text);
-      require_same_settings(before, state());
+      require_same_settings(before.settings, settings());
       inputs_.restore(before.kept, before.states);
       seconds_before_ = before.seconds;
       counts_ = before.counts;
-      resumed_.assign(before.built_on.begin(), before.built_on.end());
       failures_.restore(before.kinds);
       known_ = before.known;
+      return {before.counts.programs, before.built_on};
     } catch (const UsageError& error) {
       throw UsageError(state_path() + ": " + error.what());
     }
@@ -208,7 +188,7 @@ class Campaign {
   const CampaignOptions& options_;
   CampaignInputs inputs_;
   FailureStore failures_;
-  WorkerPool pool_;
+  std::unique_ptr<TaskSource> source_;
   std::optional<uint64_t> limit_;  // of programs
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_at_ = 0.0;
@@ -216,9 +196,7 @@ class Campaign {
   CampaignCounts counts_;
   double seconds_before_ = 0.0;  // of the campaign that is resumed
   double saved_at_ = 0.0;
-  std::deque<std::size_t> built_on_;  // of the programs under way, how many kept ones they could build on
-  std::deque<std::size_t> resumed_;   // the same, of those under way when the state was saved
-  uint64_t known_ = 0;                // kinds that an earlier campaign stored
+  uint64_t known_ = 0;  // kinds that an earlier campaign stored
 };
 
 }  // namespace
@@ -226,6 +204,13 @@ class Campaign {
 int fuzz(const CampaignOptions& options) {
   if (options.runs == 0 && options.corpus.empty())
     throw UsageError("--runs 0 replays a corpus: expected --corpus DIR");
+  if (options.engine == Engine::libfuzzer) {
+    if (options.runs == 0)
+      throw UsageError("--runs 0 replays a corpus, without an engine: expected no --engine libfuzzer");
+    fuzz_target_of(options.runtimes.front());  // or it is refused before anything is written
+  } else if (options.without.mutator) {
+    throw UsageError("GATHERFUZZ_WITHOUT: mutator is a part of --engine libfuzzer only");
+  }
   return Campaign(options).run();
 }
 
