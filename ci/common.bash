@@ -88,7 +88,7 @@ found_with_class() {
     }' "$2"
 }
 
-# run_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT [OPTION]: one campaign from nothing with the canary planted. Sets
+# run_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT [OPTION...]: one campaign from nothing with the canary planted. Sets
 # canary_found to "PROGRAM SECONDS", empty if no failure that it told had the class, and canary_exit. Returns 2 if the
 # tool itself did not do its work.
 run_canary() {
@@ -105,8 +105,9 @@ run_canary() {
   canary_found=$(found_with_class "${canary_classes[$i]}" "$log")
 }
 
-# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT: a campaign that ends with its first failure; if that has
-# another class, campaigns that go on after each failure, longer and longer, so that a find ends the search early.
+# look_for_canary TOOL INDEX SEED RUNTIMES PROGRAMS OUT [OPTION...]: a campaign that ends with its first failure; if
+# that has another class, campaigns that go on after each failure, longer and longer, so that a find ends the search
+# early.
 look_for_canary() {
   local programs=64
   mkdir -p "$6"
@@ -114,7 +115,7 @@ look_for_canary() {
   if [[ -n $canary_found || $canary_exit -eq 0 ]]; then return; fi
   while true; do
     if [[ $programs -gt $5 ]]; then programs=$5; fi
-    run_canary "${@:1:4}" "$programs" "$6" --keep-going || return
+    run_canary "${@:1:4}" "$programs" "$6" --keep-going "${@:7}" || return
     if [[ -n $canary_found || $programs -ge $5 ]]; then return; fi
     programs=$((programs * 4))
   done

@@ -13,7 +13,8 @@ endif()
 find_program(LLVM_SYMBOLIZER NAMES llvm-symbolizer llvm-symbolizer-14)
 
 add_custom_target(fuzz_targets)
-add_library(gatherfuzz_target_input STATIC fuzz/targets/abort_with_class.cpp fuzz/targets/program_input.cpp)
+add_library(gatherfuzz_target_input STATIC fuzz/targets/abort_with_class.cpp fuzz/targets/environment.cpp
+  fuzz/targets/program_input.cpp fuzz/targets/report_input.cpp)
 target_link_libraries(gatherfuzz_target_input PUBLIC gatherfuzz_fuzz)
 
 # SOURCES are files of fuzz/targets beside NAME.cpp; the smoke test replays the folders REPLAY of corpus/, and
@@ -61,11 +62,25 @@ gatherfuzz_fuzz_target(checkpoint_file_fuzzer RUNS 100000 REPLAY checkpoints)
 add_executable(targets_test fuzz/targets/targets_test.cpp fuzz/targets/program_mutator.cpp
   fuzz/targets/state_counters.cpp)
 target_link_libraries(targets_test PRIVATE gatherfuzz_target_input GTest::gtest_main)
-target_compile_definitions(targets_test PRIVATE GATHERFUZZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+target_compile_definitions(targets_test PRIVATE GATHERFUZZ_STATE_COUNTERS GATHERFUZZ_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   GATHERFUZZ_BINARY="$<TARGET_FILE:gatherfuzz-replay-program_symbolic_fuzzer>")
 add_dependencies(targets_test gatherfuzz-replay-program_symbolic_fuzzer)
 add_test(NAME targets_test COMMAND targets_test)
 set_tests_properties(targets_test PROPERTIES LABELS fuzz-smoke TIMEOUT 300)
+
+# Campaigns with libFuzzer, which the tool finds beside itself.
+if(TARGET program_symbolic_fuzzer AND NOT LIB_FUZZING_ENGINE)
+  add_executable(libfuzzer_campaign_test fuzz/targets/libfuzzer_campaign_test.cpp)
+  target_link_libraries(libfuzzer_campaign_test PRIVATE nlohmann_json::nlohmann_json GTest::gtest_main)
+  target_compile_definitions(libfuzzer_campaign_test PRIVATE GATHERFUZZ_BINARY="$<TARGET_FILE:gatherfuzz>")
+  if(GATHERFUZZ_SANITIZE MATCHES fuzzer-no-link)
+    target_compile_definitions(libfuzzer_campaign_test PRIVATE GATHERFUZZ_COUNTS_ALL_BRANCHES)
+  endif()
+  add_dependencies(libfuzzer_campaign_test gatherfuzz program_symbolic_fuzzer program_host_fuzzer)
+  add_dependencies(fuzz_targets libfuzzer_campaign_test)
+  add_test(NAME libfuzzer_campaign_test COMMAND libfuzzer_campaign_test)
+  set_tests_properties(libfuzzer_campaign_test PROPERTIES LABELS fuzz-smoke TIMEOUT 300)
+endif()
 
 # Whoever sorts crashes by their stack trace finds the class in it.
 if(TARGET program_symbolic_fuzzer AND NOT LIB_FUZZING_ENGINE AND LLVM_SYMBOLIZER)

@@ -1,7 +1,7 @@
 #include "fuzz/campaign.h"
 
 #include <chrono>
-#include <deque>
+#include <memory>
 
 #include "fuzz/campaign_counts.h"
 #include "fuzz/campaign_inputs.h"
@@ -11,8 +11,9 @@
 #include "fuzz/failure_block.h"
 #include "fuzz/failure_store.h"
 #include "fuzz/files.h"
+#include "fuzz/libfuzzer_tasks.h"
 #include "fuzz/output.h"
-#include "fuzz/worker_pool.h"
+#include "fuzz/task_source.h"
 
 namespace gatherfuzz {
 
@@ -26,14 +27,13 @@ constexpr std::size_t kMostStateBytes = std::size_t{1} << 30;
 class Campaign {
  public:
   explicit Campaign(const CampaignOptions& options)
-      : options_(options),
-        inputs_(options),
-        failures_(options.out),
-        pool_(options.jobs, options.out + "/running"),
-        record_(options) {
+      : options_(options), inputs_(options), failures_(options.out), record_(options) {
     if (options.runs) limit_ = *options.runs > 0 ? *options.runs : inputs_.seeds();
     require_writable("--out", options.out);
-    if (options.resume) resume();
+    Resumed resumed;
+    if (options.resume) resumed = resume();
+    source_ = make_task_source(
+        options, inputs_, [this](uint64_t number) { return may_begin(number); }, resumed);
   }
 
   int run() {
@@ -42,9 +42,9 @@ class Campaign {
       record_.begin(seconds_before_);
       run_left_programs();
       while (counts_.of(Verdict::fail) == 0 || options_.keep_going) {
-        while (pool_.size() < window() && !over()) pool_.add(draw(counts_.programs + pool_.size() + 1));
-        if (pool_.size() == 0) break;
-        judge(pool_.next());
+        const std::optional<Task> task = source_->next();
+        if (!task) break;
+        judge(*task);
       }
       save();
     } catch (const Interrupted&) {
@@ -72,33 +72,10 @@ class Campaign {
     return seconds_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  // Programs under way. With several workers one that is slow, such as the one of kOtherRuntimesEvery on
-  // host, must not hold up the others.
-  std::size_t window() const { return options_.jobs == 1 ? 1 : kOtherRuntimesEvery * options_.jobs; }
-
   bool replays() const { return options_.runs == 0; }
 
-  bool over() const {
-    return (limit_ && counts_.programs + pool_.size() >= *limit_) || elapsed() >= options_.seconds;
-  }
-
-  Task draw(uint64_t number) {
-    Task task;
-    task.number = number;
-    built_on_.push_back(inputs_.kept());
-    if (!resumed_.empty()) {
-      built_on_.back() = resumed_.front();
-      resumed_.pop_front();
-    }
-    task.program = inputs_.next(number, built_on_.back());
-    if (options_.fault) task.program.faults = {*options_.fault};
-    task.runtimes = runtimes_of(number);
-    return task;
-  }
-
-  std::vector<RuntimeKind> runtimes_of(uint64_t number) const {
-    if (replays() || number % kOtherRuntimesEvery == 1) return options_.runtimes;
-    return {options_.runtimes.front()};
+  bool may_begin(uint64_t number) const {
+    return !(limit_ && number > *limit_) && elapsed() < options_.seconds;
   }
 
   // What was running when the campaign was killed may be what killed it: it is told first, and counts when
@@ -114,11 +91,11 @@ class Campaign {
   }
 
   void run_left_program(const LeftProgram& left) {
-    Worker worker;
+    Worker worker(kMostProgramSeconds);
     Task task;
     task.number = left.number;
     task.program = *left.program;
-    for (const RuntimeKind runtime : runtimes_of(left.number)) {
+    for (const RuntimeKind runtime : runtimes_of(options_, left.number)) {
       const Outcome outcome = worker.run(task.program, runtime);
       if (outcome.verdict == Verdict::fail) keep(task, runtime, outcome);
       if (outcome.verdict != Verdict::pass) return;
@@ -131,11 +108,10 @@ class Campaign {
       if (outcome.verdict == Verdict::fail) {
         keep(task, task.runtimes[i], outcome);
       } else {
-        inputs_.learn({task.number, built_on_.front()}, task.program, outcome.states);
+        inputs_.learn({task.number, task.built_on}, task.program, outcome.states);
       }
     }
     counts_.add(task.program, task.runtimes, task.outcomes);
-    built_on_.pop_front();
     if (elapsed() - saved_at_ >= kSavedEvery) save();
     if (record_.due(elapsed())) record_.progress(figures());
     show();
@@ -146,8 +122,8 @@ class Campaign {
     save();  // to shrink it may take long
     const auto kept =
         failures_.keep(task.program, runtime, outcome,
-                       "builtin, seed " + options_.seed.text + ", program " + std::to_string(task.number) +
-                           ", " + fixed_text(elapsed(), 1) + " s");
+                       std::string(name_of(options_.engine)) + ", seed " + options_.seed.text + ", program " +
+                           std::to_string(task.number) + ", " + fixed_text(elapsed(), 1) + " s");
     known_ += kept.known ? 1 : 0;
     progress_.end();
     if (kept.known) print_note("known since an earlier campaign, and left as it is: " + kept.failure.file);
@@ -157,24 +133,30 @@ class Campaign {
 
   std::string state_path() const { return options_.out + "/state"; }
 
-  CampaignState state() const {
-    CampaignState now;
+  // What a campaign that is resumed must have begun with.
+  Settings settings() const {
     std::string runtimes, set;
     for (const RuntimeKind runtime : options_.runtimes) runtimes += " " + std::string(name_of(runtime));
     for (const auto& [name, value] : options_.set) set += " " + name + "=" + value;
-    now.settings = {{"--seed", options_.seed.text},
-                    {"--jobs", std::to_string(options_.jobs)},
-                    {"--runtime", runtimes},
-                    {"--fault", options_.fault ? fault_text(*options_.fault) : ""},
-                    {"--set", set},
-                    {"--runs 0", replays() ? "yes" : "no"},
-                    {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())}};
+    return {{"--engine", std::string(name_of(options_.engine))},
+            {"--seed", options_.seed.text},
+            {"--jobs", std::to_string(options_.jobs)},
+            {"--runtime", runtimes},
+            {"--fault", fault_text(options_)},
+            {"--set", set},
+            {"--runs 0", replays() ? "yes" : "no"},
+            {"programs of --corpus (hash)", std::to_string(inputs_.seeds_hash())},
+            {"GATHERFUZZ_WITHOUT", text_of(options_.without)}};
+  }
+
+  CampaignState state() const {
+    CampaignState now;
+    now.settings = settings();
     now.seconds = elapsed();
     now.counts = counts_;
     now.kept = inputs_.kept_programs();
     now.states = inputs_.all_states();
-    now.built_on.assign(built_on_.begin(), built_on_.end());
-    now.built_on.insert(now.built_on.end(), resumed_.begin(), resumed_.end());
+    now.built_on = source_->built_on_after(counts_.programs);
     now.kinds = failures_.kinds();
     now.known = known_;
     return now;
@@ -185,19 +167,19 @@ class Campaign {
     write_file(state_path(), print_state(state()));
   }
 
-  void resume() {
+  Resumed resume() {
     std::string problem;
     const std::optional<std::string> text = read_file(state_path(), kMostStateBytes, problem);
     if (!text) throw UsageError("--resume: " + state_path() + ": " + problem);
     try {
       const CampaignState before = parse_state(*text);
-      require_same_settings(before, state());
+      require_same_settings(before.settings, settings());
       inputs_.restore(before.kept, before.states);
       seconds_before_ = before.seconds;
       counts_ = before.counts;
-      resumed_.assign(before.built_on.begin(), before.built_on.end());
       failures_.restore(before.kinds);
       known_ = before.known;
+      return {before.counts.programs, before.built_on};
     } catch (const UsageError& error) {
       throw UsageError(state_path() + ": " + error.what());
     }
@@ -245,7 +227,7 @@ class Campaign {
   const CampaignOptions& options_;
   CampaignInputs inputs_;
   FailureStore failures_;
-  WorkerPool pool_;
+  std::unique_ptr<TaskSource> source_;
   CampaignRecord record_;
   std::optional<uint64_t> limit_;  // of programs
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -254,9 +236,7 @@ class Campaign {
   CampaignCounts counts_;
   double seconds_before_ = 0.0;  // of the campaign that is resumed
   double saved_at_ = 0.0;
-  std::deque<std::size_t> built_on_;  // of the programs under way, how many kept ones they could build on
-  std::deque<std::size_t> resumed_;   // the same, of those under way when the state was saved
-  uint64_t known_ = 0;                // kinds that an earlier campaign stored
+  uint64_t known_ = 0;  // kinds that an earlier campaign stored
 };
 
 }  // namespace
@@ -264,6 +244,13 @@ class Campaign {
 int fuzz(const CampaignOptions& options) {
   if (options.runs == 0 && options.corpus.empty())
     throw UsageError("--runs 0 replays a corpus: expected --corpus DIR");
+  if (options.engine == Engine::libfuzzer) {
+    if (options.runs == 0)
+      throw UsageError("--runs 0 replays a corpus, without an engine: expected no --engine libfuzzer");
+    fuzz_target_of(options.runtimes.front());  // or it is refused before anything is written
+  } else if (options.without.mutator) {
+    throw UsageError("GATHERFUZZ_WITHOUT: mutator is a part of --engine libfuzzer only");
+  }
   return Campaign(options).run();
 }
 

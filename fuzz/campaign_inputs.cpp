@@ -17,13 +17,28 @@ namespace {
 
 constexpr int kTries = 1000;  // draws until one has the flags that are set
 
+bool has_flags(const Flags& flags, const std::vector<FlagSetting>& set) {
+  Flags with = flags;
+  apply_settings(with, set);
+  return with == flags;
+}
+
 }  // namespace
 
-CampaignInputs::CampaignInputs(const CampaignOptions& options) : options_(options) {
+bool give_flags(Program& program, const std::vector<FlagSetting>& set) {
+  apply_settings(program.flags, set);
+  repair_flags(program.flags);
+  return has_flags(program.flags, set) && !refusal_before_run(program);
+}
+
+CampaignInputs::CampaignInputs(const CampaignOptions& options)
+    : options_(options),
+      draws_(options.engine == Engine::builtin),
+      keeps_(!draws_ || !options.without.states) {
   Flags flags;
   apply_settings(flags, options.set);
   repair_flags(flags);
-  if (!has_settings(flags)) {
+  if (!has_flags(flags, options.set)) {
     Flags asked;
     apply_settings(asked, options.set);
     const std::vector<FlagConflict> conflicts = validate(asked);
@@ -41,21 +56,13 @@ void CampaignInputs::read_corpus() {
     Program program = without_comments(file.program);
     program.expect.reset();
     program.twin.reset();
-    apply_settings(program.flags, options_.set);
-    repair_flags(program.flags);
-    if (has_settings(program.flags) && !refusal_before_run(program)) {
+    if (give_flags(program, options_.set)) {
       corpus_.push_back(std::move(program));
     } else {
       print_note("fuzz: left out: " + file.path + ": it cannot have the flags of --set");
     }
   }
   seeds_ = corpus_.size();
-}
-
-bool CampaignInputs::has_settings(const Flags& flags) const {
-  Flags with = flags;
-  apply_settings(with, options_.set);
-  return with == flags;
 }
 
 Program CampaignInputs::candidate(uint64_t seed, std::size_t built_on) const {
@@ -72,9 +79,7 @@ Program CampaignInputs::next(uint64_t number, std::size_t built_on) const {
   Program program = candidate(seed, built_on);
   if (options_.set.empty()) return program;
   for (int i = 1; i < kTries; ++i) {
-    apply_settings(program.flags, options_.set);
-    repair_flags(program.flags);
-    if (has_settings(program.flags) && !refusal_before_run(program)) return program;
+    if (give_flags(program, options_.set)) return program;
     program = candidate(mix(seed, static_cast<uint64_t>(i)), built_on);
   }
   throw InternalError("--set: no drawn program could be given these flags");
@@ -84,16 +89,18 @@ void CampaignInputs::learn(const KeptProgram& kept, const Program& program,
                            const std::vector<uint32_t>& states) {
   bool fresh = false;
   for (const uint32_t state : states) fresh = states_.insert(state).second || fresh;
-  if (!fresh) return;
-  corpus_.push_back(program);
-  corpus_.back().faults.clear();
+  if (!fresh || !keeps_) return;
+  if (draws_) {
+    corpus_.push_back(program);
+    corpus_.back().faults.clear();
+  }
   kept_.push_back(kept);
   if (!program.faults.empty()) return;  // runs with a fault never write to a corpus
   write_file(options_.out + "/corpus/" + hash_text(program) + ".program", print_program(program), Sync::no);
 }
 
 void CampaignInputs::restore(const std::vector<KeptProgram>& kept, const std::vector<uint32_t>& states) {
-  for (const KeptProgram& one : kept) {
+  for (const KeptProgram& one : draws_ ? kept : std::vector<KeptProgram>()) {
     if (one.number == 0 || one.built_on > corpus_.size())
       throw UsageError("it is of another version: a program is built on what comes later");
     corpus_.push_back(next(one.number, one.built_on));

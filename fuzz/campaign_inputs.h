@@ -1,5 +1,6 @@
 // What a campaign runs next: half of the programs are drawn, half are changed from programs that reached host
-// states which none before had reached. Those are kept, and written to OUT/corpus.
+// states which none before had reached. Those are kept, and written to OUT/corpus. The engine libfuzzer
+// chooses for itself, and only begins with the same programs.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,10 @@ struct KeptProgram {
   uint64_t number = 0;
   std::size_t built_on = 0;  // how many programs were kept when it was drawn
 };
+
+// Gives the program these flags, and others what they need then. Whether it can have them, and is not refused
+// with them. Throws UsageError for what is no flag.
+bool give_flags(Program& program, const std::vector<FlagSetting>& set);
 
 class CampaignInputs {
  public:
@@ -33,7 +38,7 @@ class CampaignInputs {
 
   uint64_t seeds() const { return seeds_; }
   uint64_t states() const { return states_.size(); }
-  std::size_t kept() const { return corpus_.size(); }
+  std::size_t kept() const { return seeds_ + kept_.size(); }
   const std::vector<KeptProgram>& kept_programs() const { return kept_; }
   std::vector<uint32_t> all_states() const;  // sorted
   // Of the programs of the folder.
@@ -41,13 +46,14 @@ class CampaignInputs {
 
  private:
   void read_corpus();
-  bool has_settings(const Flags& flags) const;
   Program candidate(uint64_t seed, std::size_t built_on) const;
 
   const CampaignOptions& options_;
+  const bool draws_;  // and libFuzzer does not
+  const bool keeps_;  // what reaches a new state
   std::vector<Program> corpus_;
   std::size_t seeds_ = 0;          // programs of the folder, the first ones of corpus_
-  std::vector<KeptProgram> kept_;  // the others of corpus_
+  std::vector<KeptProgram> kept_;  // the others of corpus_, which has them only to draw from
   std::unordered_set<uint32_t> states_;
 };
 

@@ -62,10 +62,11 @@ std::string begin_line(const CampaignOptions& options, double seconds) {
   object["resumed"] = options.resume;
   object["version"] = version_text();
   object["commit"] = version_parts().commit;
+  object["engine"] = name_of(options.engine);
   object["seed"] = options.seed.text;
   object["runtimes"] = Json::array();
   for (const RuntimeKind runtime : options.runtimes) object["runtimes"].push_back(name_of(runtime));
-  object["fault"] = options.fault ? Json(fault_text(*options.fault)) : Json();
+  object["fault"] = options.fault ? Json(fault_text(options)) : Json();
   object["settings"] = settings_of(options);
   return line_of(object);
 }

@@ -67,8 +67,8 @@ std::string head(const CampaignOptions& options, const CampaignFigures& figures)
     runtimes += (runtimes.empty() ? "" : ", ") + std::string(name_of(runtime));
   for (const auto& [name, value] : options.set) set += (set.empty() ? "" : ", ") + name + "=" + value;
   return "<h1>GatherFuzz campaign</h1>\n<table>\n" + row("version", version_text()) +
-         row("seed", options.seed.text) + row("runtimes", runtimes) +
-         row("fault", options.fault ? fault_text(*options.fault) : "none planted") +
+         row("engine", std::string(name_of(options.engine))) + row("seed", options.seed.text) +
+         row("runtimes", runtimes) + row("fault", options.fault ? fault_text(options) : "none planted") +
          row("flags set", set.empty() ? "none" : set) + row("jobs", std::to_string(options.jobs)) +
          row("folder", options.out) + row("duration", fixed_text(figures.seconds, 1) + " s") + "</table>\n";
 }

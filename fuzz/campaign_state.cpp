@@ -91,13 +91,13 @@ CampaignState parse_state(const std::string& text) {
   }
 }
 
-void require_same_settings(const CampaignState& state, const CampaignState& now) {
-  for (std::size_t i = 0; i < now.settings.size(); ++i) {
-    const auto& [name, value] = now.settings[i];
-    if (i >= state.settings.size() || state.settings[i].first != name)
+void require_same_settings(const Settings& before, const Settings& now) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const auto& [name, value] = now[i];
+    if (i >= before.size() || before[i].first != name)
       throw UsageError("--resume: it began with another version of gatherfuzz");
-    if (state.settings[i].second != value)
-      throw UsageError("--resume: " + name + ": expected " + in_quotes(state.settings[i].second) +
+    if (before[i].second != value)
+      throw UsageError("--resume: " + name + ": expected " + in_quotes(before[i].second) +
                        ", as the campaign began with, found " + in_quotes(value));
   }
 }

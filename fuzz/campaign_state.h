@@ -15,9 +15,11 @@
 
 namespace gatherfuzz {
 
+// Options that a resumed campaign must have as well: name and value.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
 struct CampaignState {
-  // Options that a resumed campaign must have as well: name and value.
-  std::vector<std::pair<std::string, std::string>> settings;
+  Settings settings;
   double seconds = 0.0;
   CampaignCounts counts;
   std::vector<KeptProgram> kept;
@@ -32,6 +34,6 @@ std::string print_state(const CampaignState& state);
 CampaignState parse_state(const std::string& text);
 
 // Throws UsageError that names the first option that differs.
-void require_same_settings(const CampaignState& state, const CampaignState& now);
+void require_same_settings(const Settings& before, const Settings& now);
 
 }  // namespace gatherfuzz

@@ -17,9 +17,23 @@ FaultSpec parse_fault(const std::string& text) {
   return parsed.program->faults.front();
 }
 
-std::string fault_text(const FaultSpec& fault) {
-  const std::string line = print_fault(fault);
-  return line.substr(line.find(' ') + 1);
+std::string fault_text(const CampaignOptions& options) {
+  if (!options.fault) return "";
+  Program program;
+  program.faults = {*options.fault};
+  const std::string text = print_program(program), word = "fault ";
+  const std::size_t begin = text.find(word) + word.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::vector<FlagSetting> parse_settings(const std::vector<std::string>& words) {
+  std::vector<FlagSetting> settings;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) throw UsageError("--set: expected name=value, found " + in_quotes(word));
+    settings.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return settings;
 }
 
 double parse_duration(const std::string& text) {

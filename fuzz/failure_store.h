@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fuzz/failure.h"
+#include "fuzz/guarded_run.h"
 
 namespace gatherfuzz {
 
@@ -36,7 +37,7 @@ class FailureStore {
 
   std::string folder_;
   std::set<std::string> kinds_;  // CLASS-SIGNATURE
-  Worker worker_;
+  Worker worker_{kMostProgramSeconds};
 };
 
 }  // namespace gatherfuzz

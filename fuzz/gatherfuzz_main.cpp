@@ -22,7 +22,7 @@ namespace {
 struct Words {
   std::string runtimes;
   std::vector<std::string> set;
-  std::string time, fault;
+  std::string time, fault, engine;
   std::string seed = "1";
   std::string reference = "on", checks = "on";
 };
@@ -43,14 +43,10 @@ std::vector<RuntimeKind> parse_runtimes(const std::string& text) {
   return runtimes;
 }
 
-std::vector<FlagSetting> parse_settings(const std::vector<std::string>& words) {
-  std::vector<FlagSetting> settings;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) throw UsageError("--set: expected name=value, found " + in_quotes(word));
-    settings.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-  }
-  return settings;
+Engine parse_engine(const std::string& word) {
+  if (const std::optional<Engine> engine = find_by_name<Engine>(kEngineNames, word)) return *engine;
+  throw UsageError("--engine: expected " + joined_choices(kEngineNames) + ", found " + in_quotes(word) +
+                   nearest_hint(word, kEngineNames));
 }
 
 bool parse_on_off(const std::string& option, const std::string& word) {
@@ -168,8 +164,12 @@ class CommandLine {
     c->add_option("--time", words_.time, "stop after 45s, 10m, 8h (default 30s, or no limit with --runs)");
     c->add_option("--seed", words_.seed, "of the programs: a number, or a commit of 40 hexadecimal digits")
         ->capture_default_str();
+    c->add_option("--engine", words_.engine,
+                  "builtin (default), or libfuzzer: its processes choose the programs and run them on the "
+                  "first runtime; needs the preset fuzz");
     c->add_option("--jobs", fuzz_.jobs,
-                  "worker processes; with one, program number n may build on all before it, with N on those "
+                  "worker processes, or processes of libfuzzer; with one, program number n may build on all "
+                  "before it, with N on those "
                   "up to number n - " +
                       std::to_string(kOtherRuntimesEvery) + " N")
         ->check(CLI::Range(std::size_t{1}, kMostJobs))
@@ -297,6 +297,8 @@ class CommandLine {
     if (fuzz_.runs) fuzz_.seconds = std::numeric_limits<double>::infinity();
     if (!words_.time.empty()) fuzz_.seconds = parse_duration(words_.time);
     if (!words_.fault.empty()) fuzz_.fault = parse_fault(words_.fault);
+    if (!words_.engine.empty()) fuzz_.engine = parse_engine(words_.engine);
+    fuzz_.without = ablation();
     return fuzz(fuzz_);
   }
 

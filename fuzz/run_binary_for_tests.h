@@ -58,7 +58,7 @@ class BinaryTest : public ::testing::Test {
     const std::string in_path = write("stdin", input);
     const std::string out_path = out.empty() ? path("stdout") : out, err_path = path("stderr");
     std::vector<std::string> words = arguments;
-    words.insert(words.begin(), GATHERFUZZ_BINARY);
+    words.insert(words.begin(), binary_);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -86,6 +86,7 @@ class BinaryTest : public ::testing::Test {
     return wait(start(arguments, input, out));
   }
 
+  std::string binary_ = GATHERFUZZ_BINARY;
   std::filesystem::path folder_;
   std::function<void()> before_exec_;  // in the process that becomes the binary
 };

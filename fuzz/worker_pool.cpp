@@ -1,8 +1,9 @@
 #include "fuzz/worker_pool.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
+
+#include <algorithm>
 
 #include "fuzz/exit_code.h"
 #include "fuzz/interrupt.h"
@@ -26,10 +27,11 @@ void WorkerPool::add(Task task) {
 }
 
 Task WorkerPool::next() {
-  while (!tasks_.front().done()) wait();
+  std::vector<pollfd> no_others;
+  while (!front_is_done()) wait(no_others);
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
-  --given_out_;
+  if (given_out_ > 0) --given_out_;  // otherwise it was done when it came
   return task;
 }
 
@@ -41,6 +43,7 @@ void WorkerPool::begin(Seat& seat) {
 
 void WorkerPool::give_out() {
   for (Seat& seat : seats_) {
+    while (given_out_ < tasks_.size() && tasks_[given_out_].done()) ++given_out_;
     if (given_out_ == tasks_.size()) return;
     if (seat.task != nullptr) continue;
     seat.task = &tasks_[given_out_++];
@@ -48,8 +51,8 @@ void WorkerPool::give_out() {
   }
 }
 
-void WorkerPool::wait() {
-  std::vector<pollfd> sockets;
+void WorkerPool::wait(std::vector<pollfd>& others) {
+  std::vector<pollfd> sockets = others;
   std::vector<Seat*> busy;
   for (Seat& seat : seats_) {
     if (seat.task == nullptr) continue;
@@ -61,8 +64,9 @@ void WorkerPool::wait() {
   if (ready < 0 && errno != EINTR)
     throw InternalError(std::string("cannot wait for the worker processes: ") + strerror(errno));
   stop_if_interrupted();
+  std::copy_n(sockets.begin(), others.size(), others.begin());
   for (std::size_t i = 0; ready > 0 && i < busy.size(); ++i) {
-    if (sockets[i].revents == 0) continue;
+    if (sockets[others.size() + i].revents == 0) continue;
     busy[i]->task->outcomes.push_back(busy[i]->worker.finish());
     if (!busy[i]->task->done()) {
       begin(*busy[i]);

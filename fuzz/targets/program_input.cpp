@@ -1,35 +1,20 @@
 #include "fuzz/targets/program_input.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "fuzz/campaign.h"
-#include "fuzz/exit_code.h"
+#include "fuzz/campaign_inputs.h"
+#include "fuzz/engine_messages.h"
 #include "fuzz/failure_block.h"
 #include "fuzz/output.h"
 #include "fuzz/targets/abort_with_class.h"
+#include "fuzz/targets/environment.h"
+#include "fuzz/targets/report_input.h"
 #include "fuzz/targets/state_counters.h"
 #include "properties/generator.h"
 
 namespace gatherfuzz {
 
 namespace {
-
-constexpr char kFaultVariable[] = "GATHERFUZZ_FAULT";
-
-const std::optional<FaultSpec>& planted_fault() {
-  static const std::optional<FaultSpec> fault = []() -> std::optional<FaultSpec> {
-    const char* text = std::getenv(kFaultVariable);
-    if (text == nullptr || *text == '\0') return std::nullopt;
-    try {
-      return parse_fault(text);
-    } catch (const UsageError& error) {
-      print_note(std::string(kFaultVariable) + ": " + error.what());
-      std::exit(kExitUsage);
-    }
-  }();
-  return fault;
-}
 
 // About what a run on the host costs: multiplications, and for each module's pass as many more as its ops
 // cost beside them.
@@ -59,18 +44,21 @@ bool is_small(const Program& program) {
 
 std::optional<Program> program_input(const uint8_t* data, std::size_t size) {
   ParseResult parsed = parse_program({reinterpret_cast<const char*>(data), size});
-  if (!parsed.ok() || !parsed.program->faults.empty() || !is_small(*parsed.program)) return std::nullopt;
-  parsed.program->expect.reset();
-  if (planted_fault()) parsed.program->faults = {*planted_fault()};
-  return std::move(parsed.program);
+  if (!parsed.ok() || !parsed.program->faults.empty()) return std::nullopt;
+  Program& program = *parsed.program;
+  program.expect.reset();
+  if (!flags_of_all().empty() && !give_flags(program, flags_of_all())) return std::nullopt;
+  if (!is_small(program)) return std::nullopt;
+  if (planted_fault()) program.faults = {*planted_fault()};
+  return std::move(program);
 }
 
 void judge_input(const Program& program, RuntimeKind runtime) {
+  if (const std::optional<int> socket = report_socket()) return report_input(*socket, program, runtime);
   RunOptions options;
   options.runtime = runtime;
   const Outcome outcome = run_program(program, options);
-  count_states(outcome.states);
-  if (outcome.verdict != Verdict::fail) return;
+  if (outcome.verdict != Verdict::fail) return count_states(outcome.states);
   Failure failure;
   {
     Worker worker;  // gone before the abort, which takes no destructor with it

@@ -1,7 +1,8 @@
 // The mutator of targets whose input is a program: it edits the parsed program, and always writes a valid
-// one.
+// one. With GATHERFUZZ_WITHOUT=mutator in the environment the engine's own mutations take its place.
 #include <cstring>
 
+#include "fuzz/targets/environment.h"
 #include "fuzz/targets/target.h"
 #include "properties/generator.h"
 #include "properties/mutate.h"
@@ -28,9 +29,13 @@ std::size_t emit(const Program& program, uint8_t* out, std::size_t max_size) {
 
 }  // namespace gatherfuzz
 
+// libFuzzer's own. Without an engine nobody mutates, other than tests.
+extern "C" [[gnu::weak]] std::size_t LLVMFuzzerMutate(uint8_t* data, std::size_t size, std::size_t max_size);
+
 extern "C" std::size_t LLVMFuzzerCustomMutator(uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned int seed) {
   using namespace gatherfuzz;
+  if (left_out().mutator && LLVMFuzzerMutate != nullptr) return LLVMFuzzerMutate(data, size, max_size);
   RandomChoices choices(seed);
   return emit(mutate(program_of(data, size, choices), choices), data, max_size);
 }
@@ -39,6 +44,7 @@ extern "C" std::size_t LLVMFuzzerCustomCrossOver(const uint8_t* first, std::size
                                                  const uint8_t* second, std::size_t second_size, uint8_t* out,
                                                  std::size_t max_size, unsigned int seed) {
   using namespace gatherfuzz;
+  if (left_out().mutator) return 0;
   RandomChoices choices(seed);
   const Program one = program_of(first, first_size, choices);
   return emit(splice(one, program_of(second, second_size, choices), choices), out, max_size);

@@ -7,7 +7,8 @@
 
 namespace gatherfuzz {
 
-// Does nothing in a replayer. The engine sets the counters to zero before each input.
+// Does nothing in a replayer, nor with GATHERFUZZ_WITHOUT=states in the environment. The engine sets the
+// counters to zero before each input.
 void count_states(std::span<const uint32_t> states);
 
 }  // namespace gatherfuzz

@@ -1,10 +1,12 @@
 // What the targets' parts promise to an engine, and the replayer as people run it.
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 
 #include "fuzz/run_binary_for_tests.h"
 #include "fuzz/targets/abort_with_class.h"
 #include "fuzz/targets/program_input.h"
+#include "fuzz/targets/state_counters.h"
 #include "fuzz/targets/target.h"
 
 namespace gatherfuzz {
@@ -101,6 +103,49 @@ TEST(ProgramInputTest, LeavesOutFaultsAndLargePrograms) {
   EXPECT_FALSE(input(first + "train 1000\n"));
   EXPECT_FALSE(input(first + "evaluate 1000\ntrain 1\n"));
   EXPECT_FALSE(input("train 2\n"));
+}
+
+// The counters that an engine looks at: the linker names the ends of their section.
+extern "C" uint8_t __start___libfuzzer_extra_counters, __stop___libfuzzer_extra_counters;
+
+std::ptrdiff_t states_counted() {
+  return std::count_if(&__start___libfuzzer_extra_counters, &__stop___libfuzzer_extra_counters,
+                       [](uint8_t counter) { return counter != 0; });
+}
+
+class StateCountersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::fill(&__start___libfuzzer_extra_counters, &__stop___libfuzzer_extra_counters, uint8_t{0});
+  }
+  void TearDown() override { unsetenv("GATHERFUZZ_WITHOUT"); }
+};
+
+TEST_F(StateCountersTest, EachStateHasACounter) {
+  EXPECT_EQ(states_counted(), 0);
+  count_states(std::vector<uint32_t>{1, 2, 70'000, 2});
+  EXPECT_EQ(states_counted(), 3);
+}
+
+TEST_F(StateCountersTest, TheStatesOfAJudgedProgramAreCounted) {
+  judge_input(*input("gatherfuzz program v1\nset data_parallel_size 2\ntrain 2\n"), RuntimeKind::symbolic);
+  EXPECT_GE(states_counted(), 2);
+}
+
+TEST_F(StateCountersTest, CanBeLeftOut) {
+  setenv("GATHERFUZZ_WITHOUT", "mutator,states", 1);
+  count_states(std::vector<uint32_t>{1, 2});
+  EXPECT_EQ(states_counted(), 0);
+  setenv("GATHERFUZZ_WITHOUT", "nonsense", 1);
+  EXPECT_EXIT(count_states(std::vector<uint32_t>{1}), ::testing::ExitedWithCode(2),
+              "GATHERFUZZ_WITHOUT: expected mutator or states, found 'nonsense'");
+}
+
+TEST_F(StateCountersTest, WithoutTheMutatorProgramsAreNotCrossed) {
+  const std::string text = content_of(std::string(kSource) + kStaged);
+  EXPECT_NE(crossed(text, text, 1), "");
+  setenv("GATHERFUZZ_WITHOUT", "mutator", 1);
+  EXPECT_EQ(crossed(text, text, 1), "");
 }
 
 TEST(AbortWithClassTest, EachClassHasAFunctionOfItsName) {
