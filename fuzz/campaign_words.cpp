@@ -19,11 +19,8 @@ FaultSpec parse_fault(const std::string& text) {
 
 std::string fault_text(const CampaignOptions& options) {
   if (!options.fault) return "";
-  Program program;
-  program.faults = {*options.fault};
-  const std::string text = print_program(program), word = "fault ";
-  const std::size_t begin = text.find(word) + word.size();
-  return text.substr(begin, text.find('\n', begin) - begin);
+  const std::string line = print_fault(*options.fault);
+  return line.substr(line.find(' ') + 1);
 }
 
 std::vector<FlagSetting> parse_settings(const std::vector<std::string>& words) {

@@ -62,7 +62,7 @@ void EngineProcess::become_engine(int socket) const {
   _exit(127);
 }
 
-std::optional<EngineProcess::Finished> EngineProcess::read() {
+std::optional<EngineProcess::Finished> EngineProcess::read(uint64_t number) {
   const std::string message = receive_message(process_.socket());
   if (message.empty()) return died();
   const std::string_view content = std::string_view(message).substr(1);
@@ -72,6 +72,7 @@ std::optional<EngineProcess::Finished> EngineProcess::read() {
       throw UsageError("--engine libfuzzer: expected a fuzz target of this build, " + version_text() +
                        ", found " + std::string(content) + " in " + command_.binary + ": build both anew");
     case kProgramMessage:
+      running_file_.record(number, content);
       running_ = parse_program(content).program.value();
       break;
     case kOutcomeMessage: {

@@ -80,6 +80,7 @@ EngineCommand LibFuzzerTasks::command(std::size_t job) const {
   command.environment = {{kFaultVariable, fault_text(options_)}, {kSetVariable, set}};
   command.seed = mix(mix(options_.seed.number, next_number_), job);
   command.log = folder_ + "/job-" + std::to_string(job + 1) + ".log";
+  command.running = options_.out + "/running/engine-" + std::to_string(job + 1) + ".program";
   return command;
 }
 
@@ -96,7 +97,7 @@ std::optional<Task> LibFuzzerTasks::next() {
     pool_.wait(sockets);
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       if (sockets[i].revents == 0 || !may_read()) continue;
-      if (auto finished = engines_[i].read()) add(std::move(*finished));
+      if (auto finished = engines_[i].read(next_number_)) add(std::move(*finished));
     }
   }
   return with_its_death(pool_.next());

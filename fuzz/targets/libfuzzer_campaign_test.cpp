@@ -117,11 +117,14 @@ TEST_F(LibFuzzerCampaignTest, AfterAKillNoEngineIsLeftAndResumeGoesOn) {
   const uint64_t programs = programs_in_state();
   const std::set<std::string> inputs = files_of("out/libfuzzer/corpus");
   EXPECT_GT(inputs.size(), 0u);
+  for (const char* file : {"out/running/engine-1.program", "out/running/engine-2.program"})
+    EXPECT_NE(content_of(path(file)).find("\n# program "), std::string::npos) << file;
 
   const Arguments more{"--jobs", "2", "--resume", "--runs", std::to_string(programs + 100)};
   const Result result = run(fuzz("out", more));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(programs_in_state(), programs + 100);
+  EXPECT_FALSE(std::filesystem::exists(path("out/running")));
   EXPECT_GE(files_of("out/libfuzzer/corpus").size(), inputs.size());
   const Result refused = run({"fuzz", "--runtime", "symbolic", "--out", path("out"), "--resume"});
   EXPECT_EQ(refused.exit_code, 2);
